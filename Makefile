@@ -70,16 +70,18 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 bench-cluster: build postgres ## Measure CPU an event and answers of one and many nodes on Kafka and Postgres in ROUNDS (default 3) rounds (VARIANTS="local kafka-1x12 kafka-3x12", LOADS="batches idle", EVENTS=60000)
 	COST_ROUNDS=$${ROUNDS:-3} COST_VARIANTS="$${VARIANTS:-}" COST_LOADS="$${LOADS:-}" COST_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestCost$$' -timeout 5h
 
+.PHONY: bench-console
+bench-console: build ## Measure the pages of the console with PERSONS (default 1000000) persons, FLAGS (5000) flags and EVENTS (500) events a second
+	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestConsoleScale$$' -timeout 2h
+
 .PHONY: bench-takeover
 bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long partitions have no owner after a kill and after SIGTERM
 	TAKEOVER_ROUNDS=$${ROUNDS:-5} COST_VARIANTS="$${VARIANTS:-}" ./e2e/run -run 'TestTakeoverTime$$' -timeout 1h
 
 .PHONY: e2e
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
-	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse
-	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon
-	$(GO) test -tags e2e -count=1 -timeout 10m ./core/events ./core/events/clickhouse
-	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./app
+	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse ./core/events ./core/events/clickhouse
+	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon ./app
 	./e2e/run
 
 .PHONY: crash

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // Limits of the console: bytes as sent compressed, and milliseconds to the first content,
@@ -27,14 +30,70 @@ const (
 // hostile is a text that runs as a script where it is taken for markup.
 const hostile = `"><img src=x onerror="alert(1)"><script>alert(2)</script>{{alert(3)}}`
 
+// consoleResult is what a story in the browser saw, as lib.mjs prints it.
+type consoleResult struct {
+	Problems, Steps          []string
+	FirstBytes, FirstContent float64
+	Hands, Machine           float64   // of newuser.mjs: seconds
+	Pages                    []visited // of scale.mjs
+	On, Visits, After        int       // of newuser.mjs: people with the feature, of all, after the kill
+}
+
+// inBrowser runs a story of testdata/console in Chromium against the server, and fails for
+// each problem that it saw. The story has the fields in its task. GUIDON_E2E_SHOTS is a
+// directory for pictures of every page. How pages look does not depend on the database:
+// a server on Postgres leaves that out.
+func inBrowser(t *testing.T, s *server, story string, fields map[string]any) consoleResult {
+	t.Helper()
+	dir := install(t, "console")
+	_, second := s.database()
+	task := s.task(map[string]any{"hostile": hostile, "shots": os.Getenv("GUIDON_E2E_SHOTS"), "looks": !second})
+	maps.Copy(task, fields)
+	var got consoleResult
+	script(t, dir, task, &got, "node", story)
+	for _, p := range got.Problems {
+		t.Error(p)
+	}
+	t.Log(strings.Join(got.Steps, "\n"))
+	return got
+}
+
+// onDatabases runs a test on SQLite and on Postgres. The environment of its server gets
+// the variables of database.
+func onDatabases(t *testing.T, test func(t *testing.T, database []string)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, nil)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, []string{databaseVariable + dbtest.PostgresURL(t)})
+	})
+}
+
+const databaseVariable = "GUIDON_DATABASE_URL="
+
+// database is the address of the Postgres database, and whether the server has one.
+func (s *server) database() (url string, found bool) {
+	for _, v := range s.environment {
+		if url, found = strings.CutPrefix(v, databaseVariable); found {
+			return url, true
+		}
+	}
+	return "", false
+}
+
 // TestConsole works with the console in Chromium: signing in, making, changing, killing
 // and deleting a flag, merging with a change of someone else, staying with unsaved changes,
 // and asking why. No page has
 // a finding of axe, an error in the console, a request to another origin, or a text that
 // runs, in light, dark and at 360 pixels.
 func TestConsole(t *testing.T) {
-	dir := install(t, "console")
-	s := start(t)
+	onDatabases(t, testConsole)
+}
+
+func testConsole(t *testing.T, database []string) {
+	s := start(t, database...)
 	create := func(fields map[string]any) {
 		t.Helper()
 		s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", fields, nil, http.StatusCreated)
@@ -43,6 +102,8 @@ func TestConsole(t *testing.T) {
 	create(map[string]any{"key": "hostile", "name": hostile, "tags": []string{hostile}, "filters": map[string]any{"groups": []any{map[string]any{
 		"properties": []any{map[string]any{"key": hostile, "type": "person", "operator": "exact", "value": []string{hostile}}}, "rollout_percentage": 10}}}})
 	create(map[string]any{"key": "large", "filters": json.RawMessage(`{"groups": [{"properties": [{"key": "account", "type": "person", "operator": "exact", "value": [9007199254740993]}], "rollout_percentage": 100}]}`)})
+	s.do(t, http.MethodPost, "/api/projects/1/cohorts/", map[string]any{"name": "Pro customers", "filters": json.RawMessage(`{"properties": {"type": "AND", "values": [{"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}]}}`)}, nil, http.StatusCreated)
+	s.do(t, http.MethodPut, "/api/plugins/copy/config/", map[string]any{"plugin": "file", "config": map[string]any{"path": filepath.Join(s.data, "copy.ndjson")}}, nil, http.StatusOK)
 	event, err := json.Marshal(map[string]any{"api_key": s.project, "event": "signed up", "distinct_id": "ada", "properties": map[string]any{"$set": map[string]any{"plan": "pro", hostile: hostile}}})
 	if err != nil {
 		t.Fatal(err)
@@ -50,31 +111,23 @@ func TestConsole(t *testing.T) {
 	if err := s.status(http.MethodPost, "/capture/", strings.NewReader(string(event)), http.StatusOK); err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Problems, Steps          []string
-		FirstBytes, FirstContent float64
-	}
 	printed, err := func() ([]byte, error) {
 		cmd := exec.Command(binary(t), "user", "login-link", "admin@localhost")
-		cmd.Env = append(os.Environ(), "GUIDON_DATA_DIR="+s.data)
+		cmd.Env = append(append(os.Environ(), "GUIDON_DATA_DIR="+s.data), s.environment...)
 		return cmd.CombinedOutput()
 	}()
 	link := regexp.MustCompile(`#link=(\S+)`).FindSubmatch(printed)
 	if err != nil || link == nil {
 		t.Fatalf("guidon user login-link: %v: %s", err, printed)
 	}
-	task := s.task(map[string]any{"hostile": hostile, "link": string(link[1]), "shots": os.Getenv("GUIDON_E2E_SHOTS")})
-	script(t, dir, task, &got, "node", "console.mjs")
-	for _, p := range got.Problems {
-		t.Error(p)
-	}
+	got := inBrowser(t, s, "console.mjs", map[string]any{"link": string(link[1])})
 	if got.FirstContent <= 0 || got.FirstContent > firstContent {
 		t.Errorf("the first content is painted after %.0f ms; want more than 0, at most %d", got.FirstContent, firstContent)
 	}
 	if got.FirstBytes < 10_000 || got.FirstBytes > firstPageBytes {
 		t.Errorf("%.0f bytes to the first page; want 10000 to %d", got.FirstBytes, firstPageBytes)
 	}
-	t.Logf("first content after %.0f ms, %.0f bytes to the first page\n%s", got.FirstContent, got.FirstBytes, strings.Join(got.Steps, "\n"))
+	t.Logf("first content after %.0f ms, %.0f bytes to the first page", got.FirstContent, got.FirstBytes)
 }
 
 // TestConsoleSize compares the console, as it is sent with gzip, with its limits: what the

@@ -5,6 +5,8 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	flags "flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,37 +14,55 @@ import (
 	"testing"
 )
 
-var installed = struct {
-	sync.Mutex
-	done map[string]bool
-}{done: map[string]bool{}}
+// installing has a func() error of each name that was installed.
+var installing sync.Map
+
+// TestMain installs what takes minutes beside the first tests, if all are run.
+func TestMain(m *testing.M) {
+	flags.Parse()
+	if work := os.Getenv("GUIDON_E2E_WORK"); work != "" && flags.Lookup("test.run").Value.String() == "" {
+		go func() {
+			for _, name := range []string{"kafka", "rust"} {
+				_ = installOnce(work, name) // the test that needs it fails with the error
+			}
+		}()
+	}
+	os.Exit(m.Run())
+}
 
 // install copies testdata/name into the work directory and runs its script install,
 // which fetches pinned versions of the packages. The directory is kept between runs:
 // install finds there what it has fetched before. A failure of install fails the test.
 func install(t *testing.T, name string) string {
 	t.Helper()
-	dir := filepath.Join(workDir(t), name)
-	installed.Lock()
-	defer installed.Unlock()
-	if installed.done[name] {
-		return dir
-	}
-	if err := copyFiles(dir, filepath.Join("testdata", name)); err != nil {
+	work := workDir(t)
+	if err := installOnce(work, name); err != nil {
 		t.Fatal(err)
+	}
+	return filepath.Join(work, name)
+}
+
+// installOnce runs the script of a name, or waits for its first run.
+func installOnce(work, name string) error {
+	once, _ := installing.LoadOrStore(name, sync.OnceValue(func() error { return runInstall(filepath.Join(work, name), name) }))
+	return once.(func() error)()
+}
+
+func runInstall(dir, name string) error {
+	if err := copyFiles(dir, filepath.Join("testdata", name)); err != nil {
+		return err
 	}
 	need, err := filepath.Abs("need")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	cmd := exec.Command("./install")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "NEED="+need, "GUIDON_E2E_ROOT="+filepath.Dir(filepath.Dir(need)))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("install %s: %v\n%s", name, err, tail(out, 6000))
+		return fmt.Errorf("install %s: %w\n%s", name, err, tail(out, 6000))
 	}
-	installed.done[name] = true
-	return dir
+	return nil
 }
 
 // copyFiles replaces the files of from in to and leaves all other files there alone.

@@ -102,16 +102,16 @@ func (n *node) partitions(personal string) (map[string]int, error) {
 	return out, nil
 }
 
-// writer captures the events of one person, one after the other, with its numbers. It
-// repeats a request that was not answered with 200, at the next node; failed counts
-// those that were answered with an error of the server.
-func writer(stop <-chan struct{}, project, person string, nodes []*node, accepted, failed *atomic.Int64) (n int) {
+// writer captures the events of one person, one after the other, with its numbers and a
+// pause between them. It repeats a request that was not answered with 200, at the next
+// node; failed counts those that were answered with an error of the server.
+func writer(stop <-chan struct{}, pause time.Duration, project, person string, nodes []*node, accepted, failed *atomic.Int64) (n int) {
 	client := http.Client{Timeout: 30 * time.Second}
 	for at := 0; ; {
 		select {
 		case <-stop:
 			return n
-		default:
+		case <-time.After(pause):
 		}
 		body := fmt.Appendf(nil, `{"api_key":%q,"batch":[{"event":"e","distinct_id":%q,"uuid":%q,"properties":{"n":%d}}]}`, project, person, uuid.NewString(), n+1)
 		for ; ; at++ {
@@ -162,7 +162,9 @@ func TestNodesOnKafka(t *testing.T) {
 	var writers sync.WaitGroup
 	counts := make([]int, 20)
 	for i := range counts {
-		writers.Go(func() { counts[i] = writer(stop, project, fmt.Sprint("person", i), nodes, accepted, new(atomic.Int64)) })
+		writers.Go(func() {
+			counts[i] = writer(stop, 0, project, fmt.Sprint("person", i), nodes, accepted, new(atomic.Int64))
+		})
 	}
 	more := func(n int64) {
 		t.Helper()

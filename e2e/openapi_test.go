@@ -45,6 +45,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for _, run := range runs {
 		t.Run(run.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t)
 			key := s.personal
 			if run.key == "project" {

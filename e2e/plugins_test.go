@@ -205,7 +205,7 @@ func newRust(t *testing.T, kind, name string) string {
 	work := install(t, "plugin-rust")
 	dir := filepath.Join(t.TempDir(), name)
 	run(t, t.TempDir(), binary(t), "plugin", "new", "--lang", "rust", "--dir", dir, kind, "example/"+name)
-	out := run(t, dir, "env", "CARGO_TARGET_DIR="+filepath.Join(work, "target"), "make", "test", "PROFILE=dev", "GUIDON="+binary(t))
+	out := run(t, dir, "nice", "env", "CARGO_TARGET_DIR="+filepath.Join(work, "target"), "make", "test", "PROFILE=dev", "GUIDON="+binary(t))
 	if !strings.Contains(out, " 0 failed") {
 		t.Errorf("the report:\n%s", out)
 	}
@@ -215,6 +215,7 @@ func newRust(t *testing.T, kind, name string) string {
 // TestRustPlugins judges the plugins in Rust that plugin new writes, and delivers
 // events to the sink: rustls requires and verifies the certificate of the host.
 func TestRustPlugins(t *testing.T) {
+	t.Parallel()
 	t.Run("sink", func(t *testing.T) { delivered(t, newRust(t, "sink", "lines")) })
 	t.Run("notifier", func(t *testing.T) { newRust(t, "notifier", "chat") })
 	t.Run("matcher", func(t *testing.T) { newRust(t, "matcher", "begins") })

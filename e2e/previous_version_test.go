@@ -70,7 +70,7 @@ func TestPreviousVersion(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range counts {
 		writers.Go(func() {
-			counts[i] = writer(stop, nodes[0].project, fmt.Sprint("person", i), nodes, accepted, failed)
+			counts[i] = writer(stop, 0, nodes[0].project, fmt.Sprint("person", i), nodes, accepted, failed)
 		})
 	}
 	more := func() {

@@ -169,7 +169,7 @@ func testRoles(t *testing.T, log string) {
 	var writers sync.WaitGroup
 	for i := range counts {
 		writers.Go(func() {
-			counts[i] = writer(stop, f.manage.project, fmt.Sprint("person", i), []*node{f.edge, f.capture}, accepted, failed)
+			counts[i] = writer(stop, 0, f.manage.project, fmt.Sprint("person", i), []*node{f.edge, f.capture}, accepted, failed)
 		})
 	}
 	more := func(n int64) {

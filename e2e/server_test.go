@@ -28,9 +28,13 @@ import (
 // server is a running server on a directory of its own.
 type server struct {
 	url, project, personal, lines string
-	data                          string // directory of the database
-	admin                         string // address for operators
+	link                          string   // to sign in, as the first run prints it
+	data                          string   // directory of the database
+	admin                         string   // address for operators
+	environment                   []string // of the process, beside that of the test
 }
+
+var signInLink = regexp.MustCompile(`http://\S+/sign-in#link=\S+`)
 
 var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
@@ -41,11 +45,14 @@ func start(t *testing.T, environment ...string) *server {
 	return startWith(t, "", environment...)
 }
 
+// itsURL in the environment of a server stands for the URL of the server.
+const itsURL = "{url}"
+
 // startWith is start with further instances of plugins, as YAML of the list.
 func startWith(t *testing.T, instances string, environment ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	s := &server{lines: filepath.Join(dir, "events.ndjson"), data: filepath.Join(dir, "data")}
+	s := &server{lines: filepath.Join(dir, "events.ndjson"), data: filepath.Join(dir, "data"), environment: environment}
 	config := filepath.Join(dir, "guidon.yaml")
 	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n" + instances
 	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
@@ -53,6 +60,9 @@ func startWith(t *testing.T, instances string, environment ...string) *server {
 	}
 	address := freeAddress(t)
 	s.url, s.admin = "http://"+address, freeAddress(t)
+	for i, v := range environment {
+		environment[i] = strings.ReplaceAll(v, itsURL, s.url)
+	}
 	out, err := os.Create(filepath.Join(dir, "stdout"))
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +88,7 @@ func startWith(t *testing.T, instances string, environment ...string) *server {
 	eventually(t, 20*time.Second, "the first run has printed its keys", func() error {
 		output, err := os.ReadFile(out.Name())
 		s.readKeys(output)
+		s.link = string(signInLink.Find(output))
 		if s.project == "" || s.personal == "" {
 			return errors.Join(err, fmt.Errorf("output: %s", output))
 		}

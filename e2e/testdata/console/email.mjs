@@ -1,0 +1,128 @@
+// Chooses a new password and accepts an invitation, both by the links in e-mails.
+import { api, button, check, out, page, run, step, task } from './lib.mjs'
+
+const expect = (what, ok) => { if (!ok) out.problems.push(what) }
+const mail = async (number) => (await fetch(`${task.post}/?number=${number}`)).json()
+const flags = page.getByRole('heading', { name: 'Flags' })
+// open shows an e-mail as a mail program does and follows its button.
+const open = async (m, name, label) => {
+  await page.goto('about:blank')
+  await page.setContent(m.html)
+  await check(name)
+  await page.getByRole('link', { name: label, exact: true }).click()
+}
+const signedOut = async () => {
+  await button('Sign out').click()
+  await page.locator('#email, #key').waitFor()
+}
+const dialog = page.locator('dialog')
+const line = (address) => page.getByRole('listitem').filter({ has: button(`Revoke the invitation of ${address}`) })
+const invite = async (address, seen) => {
+  await button('Invite').click()
+  await page.getByLabel('E-mail').fill(address)
+  await button('Make the link').click()
+  await dialog.locator('.once code').waitFor()
+  await seen?.()
+  await button('Done').click()
+}
+
+await run(async () => {
+  let link
+  await step('forgotten password', async () => {
+    await page.goto(task.url + '/sign-in?next=%2Fconsole%2Fproject%2F1%2Fsettings%2Fmembers')
+    await page.getByLabel('E-mail').fill('admin@localhost')
+    await button('Forgot the password?').click()
+    const field = page.getByLabel('E-mail')
+    await page.waitForFunction(() => document.activeElement?.id === 'forgot-email')
+    expect('the address is asked again', await field.inputValue() === 'admin@localhost')
+    await check('email-forgot')
+    await page.goBack()
+    await button('Forgot the password?').waitFor()
+    await page.goForward()
+    await field.fill('nobody@example.com')
+    await button('Send the link').click()
+    const answer = page.getByRole('status').filter({ hasText: 'has an account' })
+    await answer.waitFor()
+    const unknown = await answer.innerText()
+    await check('email-asked')
+    await button('Back to the sign-in').click()
+    await button('Forgot the password?').click()
+    await field.fill('admin@localhost')
+    await page.keyboard.press('Enter')
+    await answer.waitFor()
+    expect('the answer tells who has an account', await answer.innerText() === unknown.replace('nobody@example.com', 'admin@localhost'))
+  })
+  await step('a new password', async () => {
+    const m = await mail(1)
+    link = m.link
+    expect(`the e-mail is to ${m.to}: ${m.subject}`, m.to.join() === 'admin@localhost' && m.subject === 'Choose a new password for Guidon')
+    await open(m, 'email-message-password', 'Choose a new password')
+    await page.getByLabel('New password').fill('short')
+    expect('the token stays in the address', !page.url().includes('token'))
+    await button('Set the password and sign in').click()
+    await page.getByText(/at least/).waitFor()
+    await check('email-password')
+    await page.getByLabel('New password').fill('correct horse battery')
+    await button('Set the password and sign in').click()
+    await flags.waitFor()
+    const signed = await fetch(task.url + '/api/session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ email: 'admin@localhost', password: 'correct horse battery' }) })
+    expect(`the password signs in: ${signed.status}`, signed.ok)
+  })
+  await step('links in the same tab', async () => {
+    await signedOut()
+    await page.goto(task.url + '/reset-password')
+    await page.getByText('The link is incomplete').waitFor()
+    await check('email-incomplete')
+    await page.goto(link) // only the fragment changes
+    await page.getByLabel('New password').fill('another horse battery')
+    await button('Set the password and sign in').click()
+    await page.getByText(/link .*(used|expired|not valid|invalid)/i).first().waitFor()
+    await check('email-used')
+    await page.goto(task.url + '/invitation')
+    await page.getByText('The link is incomplete').waitFor()
+    await page.goto(task.url + '/invitation#id=1&token=phi_1')
+    await page.getByLabel('Name').waitFor()
+    await page.goto(task.url + '/sign-in')
+    await page.getByLabel('E-mail').waitFor()
+    await page.goto(task.url + '/sign-in#link=gdl_1')
+    await button('Sign in with the link').click()
+    await page.getByRole('alert').waitFor()
+    await button('Sign in another way').click()
+    await page.getByLabel('E-mail').fill('admin@localhost')
+    await page.getByLabel('Password').fill('correct horse battery')
+    await button('Sign in').click()
+    await flags.waitFor()
+  })
+  let accepted
+  await step('invitations', async () => {
+    await page.goto(`${task.url}/console/project/1/settings/members`)
+    await invite('ada@example.com', async () => {
+      await dialog.getByText('An e-mail with this link is on its way.').waitFor()
+      await check('email-invitation')
+    })
+    accepted = await mail(2)
+    expect(`the e-mail is to ${accepted.to}: ${accepted.subject}`, accepted.to.join() === 'ada@example.com' && accepted.subject.startsWith('You are invited to '))
+    await line('ada@example.com').getByText('e-mail sent').waitFor()
+    await invite('gone@example.com')
+    await line('gone@example.com').getByText('e-mail failed: invite again').waitFor()
+    await invite('later@example.com')
+    await line('later@example.com').getByText('e-mail on its way').waitFor()
+    await check('email-members')
+    const states = async () => Object.fromEntries((await api('GET', '/api/organizations/@current/invites/')).results.map((i) => [i.target_email, i.email_state]))
+    const all = await states()
+    expect(`states ${JSON.stringify(all)}`, all['ada@example.com'] === 'sent' && all['gone@example.com'] === 'failed' && all['later@example.com'] === 'queued')
+    await fetch(task.post, { method: 'POST' })
+    await line('later@example.com').getByText('e-mail sent').waitFor({ timeout: 180_000 }) // a pause between attempts
+    expect('the state is not stored', (await states())['later@example.com'] === 'sent')
+  })
+  await step('accept', async () => {
+    await signedOut()
+    await open(accepted, 'email-message-invitation', 'Accept the invitation')
+    await page.getByLabel('Name').fill('Ada')
+    await page.getByLabel('Password').fill('correct horse battery')
+    await check('email-accept')
+    await button('Accept and sign in').click()
+    await flags.waitFor()
+    await page.locator('.who', { hasText: 'Ada' }).first().waitFor()
+  })
+})
