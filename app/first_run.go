@@ -130,7 +130,7 @@ func (s *Server) greet(ctx context.Context, out io.Writer) {
 	}
 	user, err := unusedFirstUser(ctx, s.accounts)
 	if err != nil {
-		s.log.Warn("use of the first personal key not read", zap.Error(err))
+		s.log.Warn("first key usage lookup failed", zap.Error(err))
 	}
 	if user != 0 {
 		greeting.UnusedKey(out, user)

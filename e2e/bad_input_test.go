@@ -89,7 +89,7 @@ func TestBadInput(t *testing.T) {
 		{"a short retention", fresh(), "kafka://" + at.plain + "/short", []string{weakRefused}, []string{"retention.ms is 3600000, less than 24h", "Change the topic, or set journal.accept_weak_topic"}},
 		{"a compacted topic", fresh(), "kafka://" + at.plain + "/compacted", []string{weakRefused}, []string{"cleanup.policy is compact"}},
 		{"a database of a newer version", newer, "kafka://" + at.plain + "/good", nil, []string{"database is at schema 9999", "run a newer guidon"}},
-		{"a database of something else", foreign, "kafka://" + at.plain + "/a", nil, []string{"the database has tables of something else", "database.url"}},
+		{"a database of something else", foreign, "kafka://" + at.plain + "/a", nil, []string{"the database contains tables of another application", "database.url"}},
 		{"no such database", strings.Replace(fresh(), "/guidon", "/nothing", 1), "kafka://" + at.plain + "/a", nil, []string{"database"}},
 		{"another log of the database", database, "kafka://" + at.plain + "/other", nil, []string{"this database belongs to the log kafka/"}},
 		{"another database of the topic", fresh(), "kafka://" + at.plain + "/good", nil, []string{"the topic good belongs to another database", "set another topic in journal.url"}},

@@ -1,4 +1,4 @@
-// Package configcheck has checks of values that more than one section of the configuration has.
+// Package configcheck validates values that several sections of the configuration use.
 package configcheck
 
 import (

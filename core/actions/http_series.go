@@ -17,7 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Series counts the stored events that fit an action. history.Service implements it.
+// Series counts the stored events that match an action. history.Service implements it.
 type Series interface {
 	// Series returns the number of events in [from, to) for each interval. It waits
 	// a limited time for missing counts.
@@ -84,7 +84,7 @@ func (h *SeriesHTTP) list(c *web.Call) error {
 		return fault.From(err).At("date_from")
 	}
 	if from.IsZero() || from.After(now) {
-		return fault.Field("date_from", "invalid_input", "The beginning is a time in the past.")
+		return fault.Field("date_from", "invalid_input", "Must be a time in the past.")
 	}
 	from = from.In(loc)
 	starts, err := interval.Starts(from, now)
@@ -157,7 +157,7 @@ func (h *SeriesHTTP) reason(ctx context.Context, d *history.Definition, err erro
 		return f.Detail
 	}
 	if ctx.Err() == nil {
-		h.log.Error("the series of an action failed", zap.Int64("project_id", d.ProjectID), zap.Int64("action_id", d.ID), zap.Error(err))
+		h.log.Error("action series failed", zap.Int64("project_id", d.ProjectID), zap.Int64("action_id", d.ID), zap.Error(err))
 	}
 	return "It could not be counted now."
 }
@@ -166,13 +166,13 @@ func (h *SeriesHTTP) reason(ctx context.Context, d *history.Definition, err erro
 func idsParam(c *web.Call) ([]int64, error) {
 	raw := c.Query("ids")
 	if raw == "" {
-		return nil, fault.Field("ids", "required", "Say of which actions: ids between commas.")
+		return nil, fault.Field("ids", "required", "This field is required: a comma-separated list of action ids.")
 	}
 	var ids []int64
 	for text := range strings.SplitSeq(raw, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
-			return nil, fault.Field("ids", "invalid_input", "Not a list of ids between commas.")
+			return nil, fault.Field("ids", "invalid_input", "Must be a comma-separated list of ids.")
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)

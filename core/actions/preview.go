@@ -105,7 +105,7 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionm
 		out = p.explain(m, newest, facts, env)
 	}
 	if facts.Err() != nil {
-		p.deps.Log.Warn("preview incomplete: stored properties or cohorts not readable", zap.Int64("project_id", projectID), zap.Error(facts.Err()))
+		p.deps.Log.Warn("preview incomplete: loading properties or cohorts failed", zap.Int64("project_id", projectID), zap.Error(facts.Err()))
 	}
 	return out, nil
 }

@@ -23,11 +23,11 @@ const (
 // Activities that are counted.
 const (
 	SignInFailed   = "sign_in_failed"           // a key, a password or a link was refused
-	ResetRequested = "password_reset_requested" // someone asked for a link that sets a password
+	ResetRequested = "password_reset_requested" // a link that sets a password was requested
 	EmailFailed    = "email_failed"             // an e-mail was given up
 )
 
-// Counted is something that can happen often, and that clients without a key can cause.
+// Counted identifies a frequent activity that unauthenticated clients can cause.
 type Counted struct {
 	Activity       string
 	Scope          Scope
@@ -39,8 +39,8 @@ type Counted struct {
 
 // Counter counts things between Start and Stop and adds them to the log: in each minute one
 // entry for equal things, at most fifty for an activity of an organization or of the server,
-// and one for all others of it. So a flood makes a bounded number of entries, and one that
-// concerns no organization hides no entry of an organization. Keys, links and passwords are
+// and one for all others of it. The number of entries a minute is bounded, and activities of
+// no organization do not displace those of an organization. Keys, links and passwords are
 // not part of them.
 // Its methods are safe for concurrent use.
 type Counter struct {

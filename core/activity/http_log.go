@@ -29,7 +29,7 @@ func NewHTTP(l *Log, c *chain.Chain) *HTTP { return &HTTP{l, c} }
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/activity_log", "activity_log:read", h.ofProject)
 	g.Admin(fiber.MethodGet, "/api/activity_log/head", "activity_log:read", h.head)
-	g.Manage(fiber.MethodGet, "/api/organizations/:organization_id/activity_log", "activity_log:read", admins.Only("Only admins read the activity log of an organization, with a key for all projects.", h.ofOrganization))
+	g.Manage(fiber.MethodGet, "/api/organizations/:organization_id/activity_log", "activity_log:read", admins.Require("Only admins read the activity log of an organization, with a key for all projects.", h.ofOrganization))
 }
 
 // logView is an entry in the answers of HTTP: with the origin of the change.

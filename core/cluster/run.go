@@ -168,7 +168,7 @@ func (n *Node) waitIdentified(ctx context.Context) {
 			return
 		}
 		if err := n.identify(ctx); err != nil && n.store.ready() {
-			n.log.Error("node not registered in the cluster: it gets no partitions and jobs", zap.Error(err))
+			n.log.Error("cluster registration failed: the node gets no partitions and jobs", zap.Error(err))
 		} else if err == nil {
 			continue
 		}

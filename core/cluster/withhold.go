@@ -10,9 +10,9 @@ func (n *Node) Withhold(group string, on bool) {
 	n.mu.Unlock()
 	if changed {
 		if on {
-			n.log.Info("leases left to other nodes", zap.String("group", group))
+			n.log.Info("leases withheld", zap.String("group", group))
 		} else {
-			n.log.Info("leases taken again", zap.String("group", group))
+			n.log.Info("leases resumed", zap.String("group", group))
 		}
 		n.pollSoon()
 	}

@@ -44,7 +44,7 @@ func Retryable(err error) bool {
 // about tables that something else made. Other errors, and nil, return as they are.
 func ExplainStart(err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42P07" {
-		return fmt.Errorf("%w (the database has tables of something else: name an empty one in database.url)", err)
+		return fmt.Errorf("%w (the database contains tables of another application: name an empty one in database.url)", err)
 	} else if err == nil {
 		return nil
 	}

@@ -1,16 +1,15 @@
-// Package email sends the e-mails of the server, which are invitations and links for new
-// passwords, through an SMTP server.
+// Package email sends invitations and links for new passwords through an SMTP server.
 //
 // A request queues an e-mail and does not wait for it. The queue is bounded and in the memory
-// of the node: the messages have tokens, of which the database has hashes only, and an outbox
-// would keep them in backups and replicas. So an e-mail is lost if the node crashes before the
-// SMTP server accepts it. The link of an invitation is also in the answer to its creation, and
-// a person asks for a new password again.
+// of the node: messages contain tokens. The database stores only their hashes, and an outbox
+// would copy the tokens into backups and replicas. So an e-mail is lost if the node crashes
+// before the SMTP server accepts it. The link of an invitation is also in the answer to its
+// creation, and a person asks for a new password again.
 //
-// An attempt that fails is repeated after growing pauses until the end of the e-mail. A refusal
-// by the SMTP server (5xx) is final. A repeated attempt may deliver an e-mail twice, if the
-// connection broke after the SMTP server had accepted the message. Each e-mail that is given up
-// is a line "e-mail not sent" in the log and counts in guidon_emails_total.
+// A failed attempt is retried with backoff until the job is too old (Job.Lifetime). A refusal
+// by the SMTP server (5xx) is final. A retry may deliver an e-mail twice, if the connection
+// broke after the SMTP server had accepted the message. Each e-mail that is given up is a line
+// "e-mail not sent" in the log and counts in guidon_emails_total.
 //
 // Messages are plain text with an HTML form of the same words, without pictures or other
 // external resources. Names in them come from users: control characters are removed, the HTML
@@ -27,7 +26,7 @@ import (
 
 // Modes of TLS.
 const (
-	STARTTLS = "starttls" // an upgrade that must succeed
+	STARTTLS = "starttls" // required: the attempt fails without it
 	TLS      = "tls"      // from the first byte
 	NoTLS    = "none"
 )
@@ -51,7 +50,7 @@ type Config struct {
 	Timeout time.Duration `koanf:"timeout"`
 }
 
-// DefaultConfig sends nothing.
+// DefaultConfig returns a Config that sends no e-mail.
 func DefaultConfig() Config { return Config{TLS: STARTTLS, Timeout: 20 * time.Second} }
 
 // Enabled reports whether the server sends e-mail.

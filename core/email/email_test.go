@@ -176,7 +176,7 @@ func TestAServerComesBack(t *testing.T) {
 	first.Close()
 	s, lines := newSender(t, cfg)
 	result := queue(t, s, reset("grace@example.com"))
-	until(t, func() bool { return lines.FilterMessage("e-mail attempt failed, trying again").Len() > 0 })
+	until(t, func() bool { return lines.FilterMessage("e-mail attempt failed; retrying").Len() > 0 })
 	second := emailtest.Listen(t, emailtest.Options{Port: cfg.Port})
 	if err := wait(t, result); err != nil {
 		t.Fatal(err)
@@ -231,8 +231,8 @@ func TestASlowServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(queued)
-	until(t, func() bool { return lines.FilterMessage("e-mail attempt failed, trying again").Len() > 0 })
-	if text := lines.FilterMessage("e-mail attempt failed, trying again").All()[0].ContextMap()["error"].(string); !strings.Contains(text, "no answer within 1s") {
+	until(t, func() bool { return lines.FilterMessage("e-mail attempt failed; retrying").Len() > 0 })
+	if text := lines.FilterMessage("e-mail attempt failed; retrying").All()[0].ContextMap()["error"].(string); !strings.Contains(text, "no answer within 1s") {
 		t.Errorf("error %s", text)
 	}
 	stop(s)

@@ -32,7 +32,7 @@ func NewAddressLimit() AddressLimit {
 	return AddressLimit{limit.New[[sha256.Size]byte](addressRate, maxAddresses)}
 }
 
-// Take counts an e-mail. It fails with Throttled past the limit.
-func (l AddressLimit) Take(address string) error {
+// Allow counts an e-mail to an address. It fails with Throttled above the limit.
+func (l AddressLimit) Allow(address string) error {
 	return l.byDigest.Take(sha256.Sum256([]byte(address)))
 }

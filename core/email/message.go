@@ -21,8 +21,8 @@ type Message struct {
 	id string // of all attempts, by which mail programs show the message once
 }
 
-// letter has the words of a message.
-type letter struct {
+// content is the text of a message.
+type content struct {
 	Title  string
 	Lines  []string // before the button
 	Button string
@@ -53,7 +53,7 @@ func Invitation(in Invited) Message {
 	if organization != "" {
 		where = organization + " on Guidon"
 	}
-	return letter{
+	return content{
 		Title:  "You are invited to " + where,
 		Lines:  []string{hello, fmt.Sprintf("%s invites you to %s.", inviter, where)},
 		Button: "Accept the invitation",
@@ -64,7 +64,7 @@ func Invitation(in Invited) Message {
 
 // Reset returns the message with a link that chooses a new password.
 func Reset(to, link string, expires time.Time) Message {
-	return letter{
+	return content{
 		Title:  "Choose a new password for Guidon",
 		Lines:  []string{"Hello,", "Someone asked for a new password for the account with this e-mail address."},
 		Button: "Choose a new password",
@@ -112,8 +112,8 @@ func hasDomain(s string) bool {
 	return false
 }
 
-// message returns the letter as text and as HTML.
-func (l letter) message(to string) Message {
+// message returns the content as text and as HTML.
+func (l content) message(to string) Message {
 	lines := append(append([]string{}, l.Lines...), l.Button+":", l.Link)
 	var html bytes.Buffer
 	if err := page.Execute(&html, l); err != nil {

@@ -12,13 +12,13 @@ type metrics struct{ emails *prometheus.CounterVec }
 func newMetrics(reg prometheus.Registerer, s *Sender) (metrics, error) {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "guidon_emails_total",
-		Help: "E-mails by kind (invitation, reset) and result: sent, failed (given up), retried (a failed attempt that is repeated).",
+		Help: "E-mails by kind (invitation, reset) and result: sent, failed (retries exhausted), retried.",
 	}, []string{"kind", "result"})}
 	if reg == nil {
 		return m, nil
 	}
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "guidon_emails_waiting", Help: "E-mails that were not accepted by the SMTP server yet.",
+		Name: "guidon_emails_waiting", Help: "Queued e-mails.",
 	}, func() float64 { return float64(s.waiting()) })
 	return m, errors.Join(reg.Register(m.emails), reg.Register(waiting))
 }

@@ -45,8 +45,8 @@ var (
 // Job is an e-mail to send.
 type Job struct {
 	Kind string
-	// For is the age after which the job is given up; 0 and more than MaxAge: MaxAge.
-	For time.Duration
+	// Lifetime limits how long the job is retried. 0, or more than MaxAge, means MaxAge.
+	Lifetime time.Duration
 	// Make returns the message. It is called before the first attempt, and again if it
 	// fails. A message without an address is not sent and not counted.
 	Make func(ctx context.Context) (Message, error)
@@ -136,8 +136,8 @@ func (s *Sender) waiting() int {
 // between attempts with drainCtx.
 func (s *Sender) run(drainCtx, killCtx context.Context, j Job) {
 	age := MaxAge
-	if j.For > 0 {
-		age = min(age, j.For)
+	if j.Lifetime > 0 {
+		age = min(age, j.Lifetime)
 	}
 	ctx, cancel := context.WithTimeout(killCtx, age)
 	defer cancel()
@@ -220,6 +220,6 @@ func (s *Sender) repeated(j Job, err error) {
 	waiting := s.queued
 	s.mu.Unlock()
 	if log {
-		s.log.Warn("e-mail attempt failed, trying again", zap.String("kind", j.Kind), zap.Int("waiting", waiting), zap.Error(err))
+		s.log.Warn("e-mail attempt failed; retrying", zap.String("kind", j.Kind), zap.Int("waiting", waiting), zap.Error(err))
 	}
 }

@@ -73,7 +73,7 @@ func formatCursor(s *SearchCursor) string {
 	return b.String()
 }
 
-var errCursor = fault.Field("cursor", "invalid_input", "Not a cursor of a search.")
+var errCursor = fault.Field("cursor", "invalid_input", "Invalid cursor.")
 
 // parseCursor is the reverse of formatCursor; "" is the beginning.
 func parseCursor(text string) (SearchCursor, error) {

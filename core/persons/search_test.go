@@ -135,7 +135,7 @@ func TestSearchRefusesWhatIsNoCursor(t *testing.T) {
 	insertPersons(t, d, 10)
 	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil, nil)) + "/api/projects/1/persons/?search=person&cursor="
 	for _, cursor := range []string{"x", "1", "1.2", "1.2.x", "1.-2.3", "1.2.-3", "1.2.3.0", "1.2.3.", "99999999999999999999.1.1", "1.2.3" + strings.Repeat(".4", 40), "'"} {
-		if got := ask(t, "GET", base+url.QueryEscape(cursor), ""); !strings.HasPrefix(got, `400 {"type":"validation_error","code":"invalid_input","detail":"Not a cursor of a search.","attr":"cursor"}`) {
+		if got := ask(t, "GET", base+url.QueryEscape(cursor), ""); !strings.HasPrefix(got, `400 {"type":"validation_error","code":"invalid_input","detail":"Invalid cursor.","attr":"cursor"}`) {
 			t.Errorf("%q: %s", cursor, got)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package propertyvalues answers which values a property has, for people who type a
-// condition.
+// Package propertyvalues lists the most frequent values of a property, for the
+// autocompletion of conditions.
 //
-// It keeps nothing: it reads the newest persons or events of a project, at most maxSample of
+// It stores nothing: it reads the newest persons or events of a project, at most maxSample of
 // them and for at most sampleTime, and counts the values of the property in them. Ingestion
-// pays nothing; a value that only older ones have is not offered.
+// does no work for it. Values that occur only in older rows are missing.
 package propertyvalues
 
 import (

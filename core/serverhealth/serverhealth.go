@@ -1,5 +1,5 @@
 // Package serverhealth keeps a day of a server's health in memory: rates, latencies,
-// backlogs, space and memory, for charts without a system of metrics.
+// backlogs, disk and memory use, for charts without a monitoring system.
 //
 // A Recorder reads the metrics of this process every Step and keeps the values of the
 // fixed list in series.go in two rings: one value each Step for FineSpan, and one each
@@ -15,7 +15,7 @@
 // the queries that other metrics need: Watch returns a registry that knows them.
 //
 // A value of a counter is its increase per second since the sample before. A counter that
-// is less than before, because labels went away, has no value for that sample. Percentiles
+// is less than before, because label sets were removed, has no value for that sample. Percentiles
 // are those of the observations since the sample before, interpolated within the buckets
 // of the histogram; without observations there is no value. In the coarse ring, and where
 // a reader asks for longer steps, rates are means, and gauges and percentiles are the

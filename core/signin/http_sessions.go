@@ -35,7 +35,7 @@ var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
 // ofAdmins accepts admins of the organization with a key for all of its projects.
 func ofAdmins(next func(*web.Call) error) func(*web.Call) error {
-	return admins.Only("Only admins and owners of the organization see its sessions, with a key for all projects.", next)
+	return admins.Require("Only admins and owners of the organization see its sessions, with a key for all projects.", next)
 }
 
 type sessionView struct {

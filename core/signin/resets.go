@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	errNoMail  = fault.New(fault.Conflict, "email_off", "This server sends no e-mail: ask an administrator for a link, who makes it with guidon user login-link --reset.")
+	errNoMail  = fault.New(fault.Conflict, "email_off", "This server sends no e-mail: ask an administrator to run guidon user login-link --reset.")
 	errMailing = fault.New(fault.Unavailable, "email_busy", "Too many e-mails wait to be sent: try again in a few minutes.")
 )
 
@@ -22,7 +22,7 @@ const (
 	resetBusy      = "busy" // too many e-mails wait
 )
 
-// mailsResets reports whether people can ask for a new password by e-mail.
+// mailsResets reports whether password resets by e-mail are enabled.
 func (s *Service) mailsResets() bool { return s.cfg.Password && s.mail.Enabled() }
 
 // RequestReset queues an e-mail with a link that chooses a new password, to the user with an
@@ -44,7 +44,7 @@ func (s *Service) RequestReset(address string, from Client) error {
 	if err != nil {
 		return err
 	}
-	if err := s.resets.Take(address); err != nil {
+	if err := s.resets.Allow(address); err != nil {
 		s.attempts.addReset(from, resetThrottled)
 		return fault.New(fault.Throttled, "throttled", "Too many links for this address: use the newest one, or wait.").After(fault.From(err).RetryAfter)
 	}
@@ -52,7 +52,7 @@ func (s *Service) RequestReset(address string, from Client) error {
 	entry := activity.Counted{Activity: activity.ResetRequested, Scope: activity.User, Client: from.Address.String()}
 	agent := strings.Clone(from.UserAgent)
 	err = s.mail.Queue(email.Job{
-		Kind: email.KindReset, For: s.cfg.LinkLifetime,
+		Kind: email.KindReset, Lifetime: s.cfg.LinkLifetime,
 		Make: func(ctx context.Context) (m email.Message, err error) {
 			m, err = s.resetMessage(ctx, address, &entry)
 			if err == nil {

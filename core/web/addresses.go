@@ -34,7 +34,7 @@ func (s *Server) UseBound(b listener.Bound) {
 // atConsole is the key of the value that marks requests to http.console_address.
 type atConsole struct{}
 
-var errNotHere = fault.New(fault.NotFound, "not_found", "The console has an address of its own (http.console_address).")
+var errNotHere = fault.New(fault.NotFound, "not_found", "The console is served at http.console_address.")
 
 // shareWithConsole makes the address of the console serve what the public one serves.
 func (r *Router) shareWithConsole() {

@@ -41,7 +41,7 @@ func (h *HTTP) Routes(g *web.Router) {
 
 // ofAdmins accepts admins of the organization with a key for all of its projects.
 func ofAdmins(next func(*web.Call) error) func(*web.Call) error {
-	return admins.Only("Only admins and owners of the organization invite, with a key for all projects.", next)
+	return admins.Require("Only admins and owners of the organization invite, with a key for all projects.", next)
 }
 
 // view is the JSON form of an invitation. Token and the URLs are in the answer to its

@@ -47,9 +47,9 @@ func (s *Service) queueEmail(ctx context.Context, i *Invitation, inviter, organi
 		Link: s.mail.Link(consolePage(i.ID, token)), Expires: i.ExpiresAt,
 	})
 	entry := event(*i, activity.EmailFailed)
-	err := s.emails.Take(i.Email)
+	err := s.emails.Allow(i.Email)
 	if err != nil {
-		s.log.Warn("e-mail not queued: too many to its address", zap.String("kind", email.KindInvitation), zap.String("invitation", i.ID))
+		s.log.Warn("e-mail not queued: address rate limit", zap.String("kind", email.KindInvitation), zap.String("invitation", i.ID))
 	} else {
 		err = s.mail.Queue(email.Job{
 			Kind: email.KindInvitation,
@@ -81,6 +81,6 @@ func (s *Service) setEmailState(ctx context.Context, failed *activity.Event, sta
 		return failed, nil
 	})
 	if err != nil {
-		s.log.Warn("state of an e-mail not stored", zap.String("invitation", failed.ItemID), zap.String("state", state), zap.Error(err))
+		s.log.Warn("e-mail state update failed", zap.String("invitation", failed.ItemID), zap.String("state", state), zap.Error(err))
 	}
 }

@@ -210,6 +210,6 @@ func (j *eventMatcher) match(e *events.HistoryEvent) match.Result {
 // logFactsError logs the first failed read of facts; the events are undecided.
 func (c *counter) logFactsError(facts *actionmatch.Facts) {
 	if facts != nil && facts.Err() != nil && c.logged.CompareAndSwap(false, true) {
-		c.reader.log.Warn("action count incomplete: stored properties or cohorts not readable", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
+		c.reader.log.Warn("action count incomplete: loading properties or cohorts failed", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
 	}
 }

@@ -1,4 +1,4 @@
-// Package emailtest has an SMTP server for tests that keeps what it accepts.
+// Package emailtest provides an SMTP server for tests that records accepted messages.
 package emailtest
 
 import (

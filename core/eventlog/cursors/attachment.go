@@ -25,15 +25,14 @@ const (
 
 var (
 	errReplaced = fault.New(fault.Unavailable, "log_replaced",
-		"The servers of this database use another log, or this one with other partitions. This server has to be restarted.").After(10 * time.Second)
+		"The servers of this database use another log, or this one with other partitions. Restart this server.").After(10 * time.Second)
 	errUnconfirmed = fault.New(fault.Unavailable, "log_unconfirmed",
 		"The server was stopped for a while and cannot ask the database whether its log is still used.").After(2 * time.Second)
 )
 
-// Attachment tells an open log whether the nodes of the database still use it with so many
-// partitions. A process that was stopped for a while (SIGSTOP, a paused machine) may go on
-// after another node has replaced the log, because it seemed dead: what it appends then
-// would be in partitions that others do not expect.
+// Attachment checks that the database still uses this log with this number of partitions. A
+// process that was suspended (SIGSTOP, a paused machine) may resume after another node
+// replaced the log; without the check it appends to partitions that other nodes do not read.
 type Attachment struct {
 	store      *Store
 	id         string
@@ -75,7 +74,7 @@ func (a *Attachment) Check(now time.Time) error {
 	return a.Err()
 }
 
-// Err returns why the log can be used no longer, or nil.
+// Err returns the reason why the log is unusable, or nil.
 func (a *Attachment) Err() error {
 	if a.replaced.Load() {
 		return errReplaced
@@ -118,9 +117,9 @@ func (a *Attachment) readLog(ctx context.Context) error {
 	if a.replaced.Swap(replaced) != replaced {
 		fields := []zap.Field{zap.String("log", found.ID), zap.Int("partitions", found.Partitions), zap.String("own", a.id), zap.Int("own_partitions", a.partitions)}
 		if replaced {
-			a.log.Error("appends refused: the servers of this database use another log or number of partitions now; restart this server", fields...)
+			a.log.Error("log replaced: appends refused until restart", fields...)
 		} else {
-			a.log.Info("appends go on: the database has this log again", fields...)
+			a.log.Info("log reattached: appends resumed", fields...)
 		}
 	}
 	a.recordRun(asked)

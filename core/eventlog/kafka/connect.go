@@ -143,8 +143,8 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 		fields = append(fields, zap.String(fmt.Sprint(keyvals[i]), fmt.Sprint(keyvals[i+1])))
 	}
 	if level == kgo.LogLevelError {
-		l.log.Error("error of the Kafka client", fields...)
+		l.log.Error("kafka client error", fields...)
 		return
 	}
-	l.log.Warn("warning of the Kafka client", fields...)
+	l.log.Warn("kafka client warning", fields...)
 }

@@ -21,14 +21,14 @@ func (b *ByKey) Add(key string, c Count) {
 	b.counts = append(b.counts, c)
 }
 
-// End ends the last key and those that had no counts. If the reading did not end well,
-// they are not counted.
-func (b *ByKey) End(well bool) {
-	if well {
+// End reports the last key and the keys without counts. With ok false they are reported as
+// not counted.
+func (b *ByKey) End(ok bool) {
+	if ok {
 		b.next("")
 	}
 	for _, key := range b.left {
-		b.fn(key, Result{Counted: well})
+		b.fn(key, Result{Counted: ok})
 	}
 }
 

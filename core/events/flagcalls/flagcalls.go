@@ -1,9 +1,9 @@
 // Package flagcalls counts the stored calls of several flags, by time and answer.
 //
 // A database answers flag by flag from the index events_by_flag, without reading events;
-// ClickHouse answers all flags in one query over columns. The cost is that of the calls in
-// the range, about 0.8 s for a million on SQLite, so a query has a budget of time, which
-// begins when it has its place for scans.
+// ClickHouse counts all flags in one columnar query. The cost is that of the calls in the
+// range, about 0.8 s for a million on SQLite, so a query has a time budget, which starts when
+// it may scan.
 package flagcalls
 
 import (
@@ -73,8 +73,8 @@ var errNoPlace = fault.New(fault.Unavailable, "too_many_searches", "Too many sea
 
 // Counts calls fn with the results of the keys that it reaches. It waits for a place for
 // scans, then reads for at most the budget of q. It fails with Unavailable if there was no
-// place in time, and with the error of ctx if that ended while it read. A budget that is
-// over is no error.
+// place in time, and with the error of ctx if that ended while it read. An exhausted budget
+// is not an error: the remaining keys have no result.
 func (c *Counter) Counts(ctx context.Context, q *Query, fn Visit) error {
 	if len(q.Keys) == 0 {
 		return nil

@@ -1,13 +1,13 @@
-// Package callseries answers how often flags were called in time, by answer: for one flag,
-// and for the flags of a list in one request.
+// Package callseries counts the calls of flags by interval and answer: for one flag, and for
+// the flags of a list in one request.
 //
 // The counts are read from the event store; see package flagcalls for their cost. A request
 // waits for a place for scans, reads for at most Budget and names the flags that it could not
-// count by then. Answers are kept in memory for twenty times as long as they took with that
-// wait, so a project with few calls sees its latest ones and one with many is not read again
-// and again. A flag that could not be counted in a whole Budget, or has too many different
-// answers, is not tried again for ten minutes; one that was not reached is tried again by
-// the next request, before which those are left out.
+// count by then. Answers are cached for twenty times the duration of the request, its wait
+// included: a project with few calls sees its latest ones, and one with many is read
+// rarely. A flag that exceeds the Budget alone, or has too many different answers, is skipped
+// for ten minutes. A flag that was not reached is counted by the next request, which leaves
+// out the cached ones.
 package callseries
 
 import (

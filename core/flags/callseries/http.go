@@ -15,7 +15,7 @@ type HTTP struct{ service *Service }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the endpoints over service.
+// NewHTTP returns the handlers of the series.
 func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
 
 const (
@@ -96,7 +96,7 @@ func parseIDs(text string) ([]int64, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || id < 1 {
-			return nil, fault.Field("ids", "invalid_input", "Ids are whole numbers with commas between them.")
+			return nil, fault.Field("ids", "invalid_input", "Must be a comma-separated list of ids.")
 		}
 		ids = append(ids, id)
 	}
@@ -115,7 +115,7 @@ func (h *HTTP) span(c *web.Call) (span, error) {
 	case "hour":
 		hours, most = true, maxHoursDays
 	default:
-		return span{}, fault.Field("interval", "invalid_choice", "An interval is hour or day.")
+		return span{}, fault.Field("interval", "invalid_choice", "Must be hour or day.")
 	}
 	days, err := c.PositiveQuery("days", min(defaultDays, most))
 	if err != nil {

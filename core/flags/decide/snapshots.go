@@ -107,7 +107,7 @@ func (s *Snapshots) startFromKept(ctx context.Context) bool {
 	all, _ := known.All()
 	for id := range all {
 		if err := s.sets.Refresh(ctx, id); err != nil {
-			s.log.Warn("flags of the saved snapshot not compiled", zap.Int64("project_id", id), zap.Error(err))
+			s.log.Warn("saved snapshot compile failed", zap.Int64("project_id", id), zap.Error(err))
 		}
 	}
 	return true

@@ -1,5 +1,5 @@
 // Package inprocess runs requests with the handler of a server in the same process, without
-// a connection: commands on a data directory that no server uses, and the seed of a first
+// a connection: commands on a data directory that no server uses, and the setup of a first
 // run.
 package inprocess
 

@@ -1,5 +1,5 @@
-// Package query reads parameters of the query that several features have, and cuts pages out
-// of lists that are in memory.
+// Package query parses query parameters that several features share, and paginates lists in
+// memory.
 package query
 
 import (
