@@ -34,11 +34,16 @@ import (
 
 func testStore(t testing.TB, d *db.DB, server, database string, outbox int64) (*Store, *events.Service) {
 	t.Helper()
+	return testStoreOf(t, d, url.UserPassword("default", "hush"), server, database, outbox)
+}
+
+func testStoreOf(t testing.TB, d *db.DB, user *url.Userinfo, server, database string, outbox int64) (*Store, *events.Service) {
+	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Scheme, u.User, u.Path = "clickhouse", url.UserPassword("default", "hush"), "/"+database
+	u.Scheme, u.User, u.Path = "clickhouse", user, "/"+database
 	cfg := events.DefaultConfig()
 	cfg.URL, cfg.OutboxBytes = u.String(), outbox
 	shared := events.NewShared(d)

@@ -56,15 +56,14 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.readVersion(ctx); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		s.createTable(eventTable, eventColumns, "ORDER BY (project_id, event, timestamp, row)",
-			"PARTITION BY toYYYYMM(toDateTime(intDiv(timestamp, 1000000), 'UTC'))",
-			"INDEX by_row row TYPE minmax GRANULARITY 1", "INDEX by_distinct_id distinct_id TYPE bloom_filter(0.02) GRANULARITY 1"),
-		s.createTable(idTable, idColumns, "ORDER BY (hash, day)", ""),
-	} {
-		if err := s.client.Exec(ctx, statement, nil, nil); err != nil {
-			return fmt.Errorf("create the tables of events: %w", err)
-		}
+	events := s.createTable(eventTable, eventColumns, "ORDER BY (project_id, event, timestamp, row)",
+		"PARTITION BY toYYYYMM(toDateTime(intDiv(timestamp, 1000000), 'UTC'))",
+		"INDEX by_row row TYPE minmax GRANULARITY 1", "INDEX by_distinct_id distinct_id TYPE bloom_filter(0.02) GRANULARITY 1")
+	if err := s.ensureTable(ctx, eventTable, events); err != nil {
+		return err
+	}
+	if err := s.ensureTable(ctx, idTable, s.createTable(idTable, idColumns, "ORDER BY (hash, day)", "")); err != nil {
+		return err
 	}
 	for table, columns := range tables {
 		if err := s.checkTable(ctx, table, columns); err != nil {
@@ -85,8 +84,8 @@ func (s *Store) prepare(ctx context.Context) error {
 // this one behind those of ClickHouse, which are larger after PostgreSQL was restored, and
 // behind those of events that are not moved yet, which histories of actions have counted.
 func (s *Store) checkOwner(ctx context.Context) error {
-	if err := s.client.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id", nil, nil); err != nil {
-		return fmt.Errorf("create the table of the owner: %w", err)
+	if err := s.ensureTable(ctx, ownerTable, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id"); err != nil {
+		return err
 	}
 	id, err := s.readStoreID(ctx)
 	if err != nil {

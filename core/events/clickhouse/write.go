@@ -94,7 +94,7 @@ func (s *Store) known(ctx context.Context, ids []events.Identity) (known []bool,
 	if err != nil && ctx.Err() == nil {
 		s.away.Store(time.Now().Add(awayPause).UnixMicro())
 		s.health.record(err)
-		s.log.Warn("ClickHouse not reachable; accepting events unchecked", zap.Error(err))
+		s.log.Warn("lookup of uuids in ClickHouse failed; accepting events unchecked", zap.Error(err))
 		return known, false, nil
 	}
 	return known, true, err

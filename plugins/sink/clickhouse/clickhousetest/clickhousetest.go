@@ -37,8 +37,8 @@ type Server struct {
 	ended chan struct{} // closed when cmd has ended
 }
 
-// StartServer starts a ClickHouse with a directory of its own, which ends with t. It
-// needs the installed binary: a server in GUIDON_TEST_CLICKHOUSE cannot be killed.
+// StartServer starts a ClickHouse with a directory of its own, which ends with t. Its user
+// reader, with the same password, may only read. It needs the installed binary: a server in GUIDON_TEST_CLICKHOUSE cannot be killed.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{dir: t.TempDir()}
@@ -48,8 +48,9 @@ func StartServer(t testing.TB) *Server {
 		"config.xml": fmt.Sprintf(`<yandex><logger><level>warning</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
 <http_port>%d</http_port><tcp_port>%d</tcp_port><path>%s/data/</path><tmp_path>%[3]s/tmp/</tmp_path><mark_cache_size>5368709</mark_cache_size>
 <users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database></yandex>`, web, native, s.dir),
-		"users.xml": `<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password>hush</password>
-<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>`,
+		"users.xml": `<yandex><profiles><default/><reading><readonly>2</readonly></reading></profiles><quotas><default/></quotas><users><default><password>hush</password>
+<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
+<reader><password>hush</password><networks><ip>127.0.0.1</ip></networks><profile>reading</profile><quota>default</quota></reader></users></yandex>`,
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
