@@ -82,6 +82,7 @@ bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long part
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
 	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse ./core/events ./core/events/clickhouse
 	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon ./app
+	./e2e/chdb
 	./e2e/run
 
 .PHONY: crash

@@ -2,8 +2,9 @@
 """Serve the engine of the package chdb-core as ClickHouse over HTTP, for tests.
 
 Usage: chdb_server.py PORT DIRECTORY
-Then set GUIDON_TEST_CLICKHOUSE=http://127.0.0.1:PORT. One statement runs at a time, users and
-settings of a request are ignored.
+Then set GUIDON_TEST_CLICKHOUSE=http://127.0.0.1:PORT. With port 0 it chooses one and prints it.
+One statement runs at a time. Users are ignored, and of the settings of a request all but the
+token by which an insertion is known again.
 """
 
 import os
@@ -22,7 +23,7 @@ session, lock = Session(directory), threading.Lock()
 current = None
 
 
-def run(database, statement, data):
+def run(database, statement, data, token):
     """Return the answer of a statement; data are the rows of an INSERT."""
     global current
     if database != current:
@@ -45,7 +46,10 @@ def run(database, statement, data):
     with tempfile.NamedTemporaryFile(dir=directory) as file:
         file.write(data)
         file.flush()
-        return session.query("%s SELECT * FROM file('%s', '%s', '%s') SETTINGS max_partitions_per_insert_block = 0" % (found.group(1), file.name, found.group(4), structure)).bytes()
+        settings = "max_partitions_per_insert_block = 0"
+        if token:
+            settings += ", insert_deduplication_token = '%s'" % token
+        return session.query("%s SELECT * FROM file('%s', '%s', '%s') SETTINGS %s" % (found.group(1), file.name, found.group(4), structure, settings)).bytes()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -62,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             with lock:
                 start = time.monotonic()
-                answer = run(query.get("database", ["default"])[0], statement, data) or b""
+                answer = run(query.get("database", ["default"])[0], statement, data, query.get("insert_deduplication_token", [""])[0]) or b""
                 if "CHDB_LOG" in os.environ:
                     print("%.1f ms %s" % (1000 * (time.monotonic() - start), statement[:300]), file=sys.stderr)
             self.answer(200, answer)
@@ -83,5 +87,6 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-print("serving %s on port %d" % (session.query("SELECT version()"), port), flush=True)
-ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+print("serving %s on port %d" % (str(session.query("SELECT version()")).strip(), server.server_port), flush=True)
+server.serve_forever()

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
@@ -103,4 +105,31 @@ func TestReadOnlyUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCount(t, service, 200)
+}
+
+// A block that is inserted again is stored once, not only after a merge.
+func TestRepeatedBlock(t *testing.T) {
+	server := clickhousetest.Start(t)
+	name := database(t, server)
+	s, service := testStore(t, dbtest.Postgres(t), server, name, 0)
+	s.OnStored(func() {})
+	if err := s.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !s.modern() {
+		t.Skip("this server does not know tokens: e2e/chdb has one that does")
+	}
+	storeEvents(t, service, testEvents(0, 100), 100)
+	list := make([]event, 50)
+	for i := range list {
+		list[i] = event{project: 2, row: int64(10_000 + i), uuid: uuid.New(), name: "e", distinctID: "u", at: int64(i)}
+	}
+	for range 3 {
+		if err := s.insertAll(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := clickhousetest.Query(t, server, "SELECT count() FROM "+name+"."+eventTable+" WHERE project_id = 2"); n != "50" {
+		t.Errorf("%s rows, want 50", n)
+	}
 }
