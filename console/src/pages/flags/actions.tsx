@@ -5,10 +5,8 @@ import type { ConditionSet, Flag } from '../../api/types'
 import { forget } from '../../app/load'
 import { here } from '../../app/late'
 import { confirm } from '../../ui/dialog'
-import { plural } from '../../ui/time'
+import { partsOf, reachText, type Reach } from './reach'
 import { rolloutWords } from './words'
-
-export interface Reach { affected: number; total: number; estimated: boolean }
 
 // readReach counts whom a condition reaches.
 export async function readReach(project: string, condition: ConditionSet, groupType: number | null | undefined, signal?: AbortSignal, aside = false): Promise<Reach> {
@@ -16,37 +14,29 @@ export async function readReach(project: string, condition: ConditionSet, groupT
   return { affected: answer.users_affected, total: answer.total_users, estimated: answer.estimated ?? false }
 }
 
-export function reachWords(r: Reach, subject = 'person'): string {
-  if (r.total === 0) return `no ${subject} is known yet`
-  const share = (100 * r.affected) / r.total
-  const people = plural(r.total, subject, subject === 'person' ? 'people' : undefined)
-  return `${r.estimated ? 'about ' : ''}${r.affected.toLocaleString('en')} of ${people} (${share > 0 && share < 1 ? 'under 1' : Math.round(share)}%)`
+// countReach counts whom the conditions of a flag reach, in words; empty without conditions.
+async function countReach(project: string, flag: Flag, signal: AbortSignal): Promise<string> {
+  const parts = partsOf(flag)
+  return reachText(flag, parts, await Promise.all(parts.map((p) => readReach(project, p.set, p.by, signal, true))))
 }
 
-// widestReach returns the largest reach of the conditions of a flag, with its rollout.
-async function widestReach(project: string, flag: Flag, signal: AbortSignal): Promise<Reach | null> {
-  const index = flag.filters.aggregation_group_type_index
-  const all = await Promise.all((flag.filters.groups ?? []).slice(0, 10).map((g) => readReach(project, g, g.aggregation_group_type_index ?? index, signal, true)))
-  return all.sort((a, b) => b.affected - a.affected)[0] ?? null
-}
-
-// Reached says whom the flag reaches, once it is counted, or why that is not known. Nobody has
-// to wait for it.
+// Reached says whom the flag reaches, once it is counted, or why that is not known. The question
+// can be answered before.
 function Reached({ project, flag }: { project: string; flag: Flag }) {
-  const [reach, setReach] = useState<Reach | string | null>()
+  const [reached, setReached] = useState<{ text: string } | { refused: string } | null>(null)
   useEffect(() => {
     const abort = new AbortController()
-    widestReach(project, flag, abort.signal).then(setReach, (e: unknown) => { if (!abort.signal.aborted) setReach(e instanceof ApiError ? e.message : null) })
+    countReach(project, flag, abort.signal).then((text) => setReached({ text }), (e: unknown) => { if (!abort.signal.aborted) setReached({ refused: e instanceof ApiError ? e.message : '' }) })
     return () => abort.abort()
   }, [])
-  if (reach === null) return null
-  if (typeof reach === 'string') return <p role="alert">{reach}</p>
-  return <p>{reach ? <>{flag.active ? 'It reaches now' : 'That reaches'} <b>{reachWords(reach)}</b>.</> : <span class="muted">Counting whom it reaches…</span>}</p>
+  if (!reached) return <p><span class="muted">Counting whom it reaches…</span></p>
+  if ('refused' in reached) return reached.refused ? <p role="alert">{reached.refused}</p> : null
+  return reached.text ? <p>{flag.active ? 'It reaches now' : 'That reaches'} <b>{reached.text}</b>.</p> : null
 }
 
 // toggle turns a flag on or off after a question that says whom it reaches. It returns the
-// changed flag; null if the user has thought better of it.
-export async function toggle(project: string, flag: Flag): Promise<Flag | null> {
+// changed flag; null if the user has thought better of it. note is said in the question too.
+export async function toggle(project: string, flag: Flag, note = ''): Promise<Flag | null> {
   const on = !flag.active
   const yes = await confirm({
     title: on ? `Turn ${flag.key} on?` : `Turn ${flag.key} off?`,
@@ -54,6 +44,7 @@ export async function toggle(project: string, flag: Flag): Promise<Flag | null> 
       <>
         <p>{on ? `It will be on for ${rolloutWords(flag)}.` : 'It will be off for everyone, at once.'}</p>
         <Reached project={project} flag={flag} />
+        {note && <p>{note}</p>}
       </>
     ),
     action: on ? 'Turn on' : 'Turn off',
