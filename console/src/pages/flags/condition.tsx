@@ -1,5 +1,5 @@
 // One condition: filters that all hold, the share of those who match, and the reach.
-import { useId, useMemo } from 'preact/hooks'
+import { useId, useMemo, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import type { Cohort, ConditionSet, Flag, PropertyFilter, Variant } from '../../api/types'
 import { useData, useDebounced } from '../../app/load'
@@ -9,9 +9,10 @@ import { NameInput } from '../../ui/names'
 import { CohortPick, FlagPick, useFlag } from '../../ui/picks'
 import { countText } from '../../ui/time'
 import { readReach } from './actions'
-import { reachWords } from './reach'
 import { emptyFilter } from './draft'
-import { type Operator, operatorOf, operators, percent, pluginOperators } from './words'
+import { isShare, Percent, shareProblem } from './percent'
+import { reachWords } from './reach'
+import { filterProblem, type Operator, operatorOf, operators, percent, pluginOperators } from './words'
 import { Values, valuesOf } from './values'
 
 interface Props {
@@ -35,6 +36,8 @@ export function Condition({ project, index, count, set, groupType, variants, kno
   const by = set.aggregation_group_type_index ?? groupType
   const share = percent(set)
   const id = useId()
+  const [typed, setTyped] = useState<{ at: number; value: string[] } | null>(null) // with the text that is not a value yet
+  const counted = useMemo(() => (typed ? { ...set, properties: filters.map((f, at) => (at === typed.at ? { ...f, value: typed.value } : f)) } : set), [set, typed])
   return (
     <section class="condition card" aria-label={title ?? `Condition ${index + 1}`}>
       <header>
@@ -48,15 +51,15 @@ export function Condition({ project, index, count, set, groupType, variants, kno
       {filters.map((f, i) => (
         <div key={i}>
           {i > 0 && <div class="and">and</div>}
-          <Filter project={project} filter={f} by={by} known={known} onChange={(changed) => change(i, changed)} onRemove={() => onChange({ ...set, properties: filters.filter((_, at) => at !== i) })} />
+          <Filter project={project} filter={f} by={by} known={known} checked={Boolean(error)} onTyped={(value) => setTyped(value && { at: i, value })} onChange={(changed) => { setTyped(null); change(i, changed) }} onRemove={() => { setTyped(null); onChange({ ...set, properties: filters.filter((_, at) => at !== i) }) }} />
         </div>
       ))}
-      {error && <p class="field-error" role="alert">{error}</p>}
-      <button type="button" class="button quiet small add" onClick={() => onChange({ ...set, properties: [...filters, emptyFilter(by)] })}><Icon name="plus" /> Add a filter</button>
+      {error && error !== shareProblem && <p class="field-error" role="alert">{error}</p>}
+      <button type="button" class="button quiet small add" onClick={(e) => { focusNext(e.currentTarget, '.filter');  onChange({ ...set, properties: [...filters, emptyFilter(by)] }) }}><Icon name="plus" /> Add a filter</button>
       <div class="share">
         <label for={`${id}-share`}>Roll out to</label>
-        <input type="range" min={0} max={100} step={1} value={share} aria-label="Share of those who match" onInput={(e) => onChange({ ...set, rollout_percentage: Number(e.currentTarget.value) })} />
-        <span class="percent"><input id={`${id}-share`} type="number" min={0} max={100} step="any" value={share} onInput={(e) => { const n = e.currentTarget.valueAsNumber; if (n >= 0 && n <= 100) onChange({ ...set, rollout_percentage: n }) }} />%</span>
+        <input type="range" min={0} max={100} step={1} value={isShare(share) ? share : 0} aria-label="Share of those who match" onInput={(e) => onChange({ ...set, rollout_percentage: Number(e.currentTarget.value) })} />
+        <Percent id={`${id}-share`} value={share} onChange={(n) => onChange({ ...set, rollout_percentage: n })} />
         {variants.length > 0 && (
           <select aria-label="Variant" value={set.variant ?? ''} onChange={(e) => onChange({ ...set, variant: e.currentTarget.value || null })}>
             <option value="">any variant</option>
@@ -64,19 +67,35 @@ export function Condition({ project, index, count, set, groupType, variants, kno
           </select>
         )}
       </div>
-      <ReachLine project={project} set={set} groupType={groupType} />
+      {!isShare(share) && <p class="field-error" role="alert">{shareProblem}</p>}
+      <ReachLine project={project} set={counted} groupType={groupType} />
     </section>
   )
+}
+
+// focusInvalid moves the focus to the first field of a form that is marked as wrong.
+export function focusInvalid(form: Element | null): void {
+  requestAnimationFrame(() => setTimeout(() => form?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()))
+}
+
+// focusNext moves the focus into the row that a button adds before itself, once it is there.
+export function focusNext(button: HTMLElement, rows: string): void {
+  const list = button.parentElement
+  requestAnimationFrame(() => setTimeout(() => {
+    const fields = [...(list?.querySelectorAll(rows) ?? [])].at(-1)?.querySelectorAll<HTMLElement>('input, select')
+    const first = [...(fields ?? [])].find((f) => f.tagName === 'INPUT') ?? fields?.[0]
+    first?.focus()
+  }))
 }
 
 function ReachLine({ project, set, groupType }: { project: string; set: ConditionSet; groupType: number | null | undefined }) {
   const now = useMemo(() => ({ set, index: set.aggregation_group_type_index ?? groupType }), [set, groupType])
   const { set: settled, index } = useDebounced(now, 300) // together: groups have other properties
   const who = { ...settled, rollout_percentage: null, variant: null }
-  const complete = (who.properties ?? []).every((f) => f.key !== '' && (operatorOf(f.operator).value === 'none' || !(Array.isArray(f.value) && f.value.length === 0) && f.value !== '' && f.value !== null))
+  const complete = !(who.properties ?? []).some(filterProblem)
   const { data, error } = useData(complete ? `reach/${project}/${index}/${JSON.stringify(who)}` : '', (signal) => readReach(project, who, index, signal))
   const subject = typeof index === 'number' ? 'group' : 'person'
-  const share = percent(set)
+  const share = isShare(percent(set)) ? percent(set) : 0
   const text = !complete ? 'Fill in the filters to see whom it reaches.'
     : error ? error.message
       : !data ? ' '
@@ -113,7 +132,11 @@ export function useKnown(project: string): Known {
   return data ?? nothing
 }
 
-function Filter({ project, filter, by, known, onChange, onRemove }: { project: string; filter: PropertyFilter; by: number | null | undefined; known: Known; onChange: (f: PropertyFilter) => void; onRemove: () => void }) {
+interface FilterProps { project: string; filter: PropertyFilter; by: number | null | undefined; known: Known; checked: boolean; onChange: (f: PropertyFilter) => void; onTyped: (value: string[] | null) => void; onRemove: () => void }
+
+// Filter is a row of a condition. checked marks the fields that lack something.
+function Filter({ project, filter, by, known, checked, onChange, onTyped, onRemove }: FilterProps) {
+  const wrong = checked && filterProblem(filter) !== undefined
   const type = filter.type ?? 'person'
   const ofGroup = typeof by === 'number'
   const operatorNamed = (name: string | null | undefined) => known.operators.find((o) => o.name === name) ?? operatorOf(name)
@@ -150,13 +173,13 @@ function Filter({ project, filter, by, known, onChange, onRemove }: { project: s
             )
           : (
             <>
-              <NameInput project={project} kind={type === 'person' ? 'person property' : typeof filter.group_type_index === 'number' ? `group ${filter.group_type_index} property` : null} class="mono" aria-label="Property" placeholder="property" value={String(filter.key)} onText={(key) => onChange({ ...filter, key })} />
+              <NameInput project={project} kind={type === 'person' ? 'person property' : typeof filter.group_type_index === 'number' ? `group ${filter.group_type_index} property` : null} class="mono" aria-label="Property" placeholder="property" aria-invalid={wrong && filter.key === ''} value={String(filter.key)} onText={(key) => onChange({ ...filter, key })} />
               <select aria-label="Operator" value={operator.name} title={operator.help} onChange={(e) => reoperate(e.currentTarget.value)}>
                 {!operators.includes(operator) && !known.operators.includes(operator) && <option value={operator.name}>{operator.words}</option>}
                 {operators.map((o) => <option key={o.name} value={o.name}>{o.words}</option>)}
                 {known.operators.length > 0 && <optgroup label="From plugins">{known.operators.map((o) => <option key={o.name} value={o.name}>{o.words}</option>)}</optgroup>}
               </select>
-              <Values kind={operator.value} value={filter.value} suggestions={known.values.get(String(filter.key)) ?? []} property={type === 'person' ? { of: 'persons', key: String(filter.key) } : undefined} onChange={(value) => onChange({ ...filter, value: value as PropertyFilter['value'] })} />
+              <Values kind={operator.value} value={filter.value} suggestions={known.values.get(String(filter.key)) ?? []} invalid={wrong && filter.key !== ''} property={type === 'person' ? { of: 'persons', key: String(filter.key) } : undefined} onTyped={onTyped} onChange={(value) => onChange({ ...filter, value: value as PropertyFilter['value'] })} />
             </>
             )}
       <button type="button" class="icon-button" aria-label="Remove the filter" onClick={onRemove}><Icon name="close" /></button>

@@ -66,8 +66,23 @@ describe('problems', () => {
   it.each([
     ['key', draft({ key: '' })], ['key', draft({ key: 'a b' })],
     ['variants', draft({ variants: [{ key: 'a', rollout_percentage: 99 }] })], ['variants', draft({ variants: [{ key: 'a', rollout_percentage: 50 }, { key: 'a', rollout_percentage: 50 }] })],
-    ['payload-true', draft({ payloads: { true: '{' } })], ['group-0', draft({ groups: [{ properties: [{ key: '' }] }] })],
+    ['payload-true', draft({ payloads: { true: '{' } })], ['group-0', draft({ groups: [{ properties: [{ key: '', value: ['a'] }] }] })],
+    ['group-0', draft({ groups: [{ properties: [{ key: 'plan', operator: 'exact', value: [] }] }] })], ['group-0', draft({ groups: [{ properties: [{ key: 'plan', operator: 'icontains', value: '' }] }] })],
+    ['group-0', draft({ groups: [{ properties: [{ key: 'age', operator: 'between', value: [1, ''] }] }] })], ['group-0', draft({ groups: [{ properties: [{ key: 'id', type: 'cohort', value: null }] }] })],
+    ['group-0', draft({ groups: [{ properties: [], rollout_percentage: 250 }] })], ['group-0', draft({ groups: [{ properties: [], rollout_percentage: NaN }] })],
+    ['special-0', draft({ special: { super_groups: [{ properties: [{ key: 'plan', operator: 'exact', value: [] }] }] } })], ['holdout', draft({ special: { holdout: { id: 1, exclusion_percentage: 101 } } })],
+    ['variants', draft({ variants: [{ key: 'a', rollout_percentage: 150 }, { key: 'b', rollout_percentage: -50 }] })],
   ])('names %s', (id, d) => { expect(Object.keys(problems(d))).toEqual([id]) })
+  it('needs no value for operators without one, and for those of plugins that may have none', () => {
+    for (const filter of [{ key: 'plan', operator: 'is_set', value: null }, { key: 'time', operator: 'schedule/now', value: null }, { key: '3', type: 'flag' as const, operator: 'flag_evaluates_to', value: false }, { key: 'n', operator: 'exact', value: [0] }]) {
+      expect(problems(draft({ groups: [{ properties: [filter] }] }))).toEqual({})
+    }
+  })
+  it('leaves conditions as they were read to the server', () => {
+    const read = draft({ groups: [{ properties: [{ key: 'plan', operator: 'exact', value: [] }] }] })
+    expect(problems({ ...read, name: 'other' }, read)).toEqual({})
+    expect(Object.keys(problems({ ...read, groups: [...read.groups, { properties: [] }] }, read))).toEqual(['group-0'])
+  })
   it('takes empty text as no payload', () => { expect(jsonProblem('  ')).toBeNull() })
 })
 

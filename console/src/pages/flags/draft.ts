@@ -1,6 +1,7 @@
 // A flag while it is being edited: pure functions from and to the API, and between.
 import type { ConditionSet, Filters, Flag, FlagWrite, PropertyFilter, Variant } from '../../api/types'
-import { setWords } from './words'
+import { isShare, shareProblem } from './percent'
+import { filterProblem, setWords } from './words'
 
 export interface Draft {
   key: string
@@ -26,7 +27,7 @@ export const partWords: Record<Part, string> = {
   continuity: 'Kept after sign-in', runtime: 'Clients', remote: 'Remote config',
 }
 
-export const emptyDraft: Draft = { key: '', name: '', active: true, tags: [], continuity: false, runtime: 'all', remote: false, by: null, groups: [{ properties: [], rollout_percentage: 100 }], variants: [], payloads: {}, special: {}, rest: {} }
+export const emptyDraft: Draft = { key: '', name: '', active: false, tags: [], continuity: false, runtime: 'all', remote: false, by: null, groups: [{ properties: [], rollout_percentage: 100 }], variants: [], payloads: {}, special: {}, rest: {} }
 
 export function draftOf(flag: Flag): Draft {
   const { groups, multivariate, payloads, super_groups, feature_enrollment, holdout, aggregation_group_type_index, ...rest } = flag.filters
@@ -66,6 +67,9 @@ function keptPayloads(d: Draft): Record<string, string> {
   const names = new Set(d.variants.length ? d.variants.map((v) => v.key) : ['true'])
   return Object.fromEntries(Object.entries(d.payloads).filter(([name, text]) => names.has(name) && text.trim() !== ''))
 }
+
+// forEveryone reports whether a condition gives everyone a value.
+export function forEveryone(d: Draft): boolean { return d.groups.some((g) => !g.properties?.length && (g.rollout_percentage ?? 100) === 100) }
 
 export function same(a: unknown, b: unknown): boolean { return JSON.stringify(a) === JSON.stringify(b) }
 
@@ -149,12 +153,20 @@ export function spread(variants: Variant[]): Variant[] {
   return variants.map((v, i) => ({ ...v, rollout_percentage: share + (i < left ? 1 : 0) }))
 }
 
-// problems returns why the draft cannot be saved, by the id of the field.
-export function problems(d: Draft): Record<string, string> {
+// conditionProblem returns why a condition cannot be saved.
+export function conditionProblem(set: ConditionSet): string | undefined {
+  const wrong = (set.properties ?? []).map(filterProblem).find((p) => p !== undefined)
+  return wrong ?? (isShare(set.rollout_percentage) ? undefined : shareProblem)
+}
+
+// problems returns why the draft cannot be saved, by the id of the field. Conditions that are
+// those of from, the flag that was read, are left to the server.
+export function problems(d: Draft, from?: Draft): Record<string, string> {
   const found: Record<string, string> = {}
   if (!d.key) found.key = 'A flag needs a key.'
   else if (!/^[a-zA-Z0-9_-]+$/.test(d.key)) found.key = 'Only letters, digits, - and _.'
-  if (d.variants.length && variantSum(d.variants) !== 100) found.variants = `The shares sum to ${variantSum(d.variants)}%, and must to 100%.`
+  if (!d.variants.every((v) => isShare(v.rollout_percentage))) found.variants = 'Each share is a number from 0 to 100.'
+  else if (d.variants.length && variantSum(d.variants) !== 100) found.variants = `The shares sum to ${variantSum(d.variants)}%, and must to 100%.`
   const keys = d.variants.map((v) => v.key)
   if (keys.some((k) => !k)) found.variants = 'Each variant needs a key.'
   else if (new Set(keys).size < keys.length) found.variants = 'Two variants have the same key.'
@@ -162,10 +174,18 @@ export function problems(d: Draft): Record<string, string> {
     const problem = jsonProblem(text)
     if (problem) found[`payload-${name}`] = problem
   }
-  if (!d.special.feature_enrollment && (d.special.super_groups?.[0]?.properties ?? []).some((f) => f.key === '')) found.special = 'Choose a property, or remove the row.'
+  const { super_groups: first, holdout } = d.special
   d.groups.forEach((g, i) => {
-    if ((g.properties ?? []).some((f) => f.key === '')) found[`group-${i}`] = 'Choose a property, or remove the row.'
+    const problem = from && same(from.groups, d.groups) ? undefined : conditionProblem(g)
+    if (problem) found[`group-${i}`] = problem
   })
+  if (!isShare(holdout?.exclusion_percentage)) found.holdout = shareProblem
+  if (!d.special.feature_enrollment && !(from && same(from.special.super_groups, first))) {
+    first?.forEach((g, i) => {
+      const problem = conditionProblem(g)
+      if (problem) found[`special-${i}`] = problem
+    })
+  }
   return found
 }
 

@@ -10,7 +10,8 @@ import { confirm } from '../../ui/dialog'
 import { Icon } from '../../ui/icon'
 import type { ConditionSet } from '../../api/types'
 import { exactTime } from '../../ui/time'
-import { Condition, useKnown } from './condition'
+import { Condition, focusInvalid, useKnown } from './condition'
+import { conditionProblem } from './draft'
 import { mayEdit } from './rights'
 import { operationWords } from './words'
 
@@ -76,10 +77,11 @@ function Form({ project, flag, onMade, onClose }: { project: string; flag: Flag;
   const [at, setAt] = useState(first.at)
   const [set, setSet] = useState(everyone)
   const [busy, setBusy] = useState(false)
+  const [tried, setTried] = useState(false)
   useGuard(what !== first.what || at !== first.at || set !== everyone)
   const time = new Date(at)
   const problem = Number.isNaN(time.getTime()) ? 'Choose a day and a time.' : time.getTime() <= Date.now() ? 'The time must be in the future.' : null
-  const unfinished = what === 'condition' && (set.properties ?? []).some((f) => f.key === '')
+  const unfinished = what === 'condition' ? conditionProblem(set) : undefined
   const make = async () => {
     setBusy(true)
     const page = here()
@@ -94,7 +96,7 @@ function Form({ project, flag, onMade, onClose }: { project: string; flag: Flag;
     }
   }
   return (
-    <form class="card card-body stack" aria-label="Schedule a change" onSubmit={(e) => { e.preventDefault(); if (!problem && !unfinished) void make() }}>
+    <form class="card card-body stack" aria-label="Schedule a change" onSubmit={(e) => { e.preventDefault(); setTried(true); if (problem || unfinished) focusInvalid(e.currentTarget); else void make() }}>
       <div class="schedule-form">
         <Field id="schedule-what" label="Change">
           <select id="schedule-what" value={what} onChange={(e) => setWhat(e.currentTarget.value)}><option value="on">Turn on</option><option value="off">Turn off</option><option value="condition">Add a condition</option></select>
@@ -103,9 +105,9 @@ function Form({ project, flag, onMade, onClose }: { project: string; flag: Flag;
           <input id="schedule-at" type="datetime-local" value={at} onInput={(e) => setAt(e.currentTarget.value)} />
         </Field>
       </div>
-      {what === 'condition' && <Condition title="Then also for" project={project} index={0} count={1} set={set} groupType={flag.filters.aggregation_group_type_index} variants={flag.filters.multivariate?.variants ?? []} known={known} error={undefined} onChange={setSet} onMove={() => undefined} onRemove={() => undefined} />}
+      {what === 'condition' && <Condition title="Then also for" project={project} index={0} count={1} set={set} groupType={flag.filters.aggregation_group_type_index} variants={flag.filters.multivariate?.variants ?? []} known={known} error={tried ? unfinished : undefined} onChange={setSet} onMove={() => undefined} onRemove={() => undefined} />}
       <div class="row">
-        <button type="submit" class="button primary" disabled={busy || problem !== null || unfinished}>Schedule</button>
+        <button type="submit" class="button primary" disabled={busy || problem !== null}>Schedule</button>
         <button type="button" class="button" onClick={onClose}>Close</button>
       </div>
     </form>

@@ -3,6 +3,7 @@
 import type { ConditionSet } from '../../api/types'
 import { Condition, type Known } from './condition'
 import type { Draft, Special } from './draft'
+import { Percent } from './percent'
 
 interface Props { project: string; draft: Draft; known: Known; problems: Record<string, string>; onChange: (d: Draft) => void }
 
@@ -31,13 +32,14 @@ export function SpecialRules({ project, draft, known, problems, onChange }: Prop
           <p class="hint">{how === 'none' ? 'The conditions above decide for everyone.' : how === 'property' ? <>The property <code>{`$feature_enrollment/${draft.key || 'KEY'}`}</code> of a person decides: <code>true</code> gives the flag, any other value takes it; without it the conditions decide.</> : 'For people who have its first property it decides alone, before all other conditions.'}</p>
         </div>
         {how === 'condition' && first && (
-          <Condition title="First of all, if" project={project} index={0} count={1} set={first} groupType={null} variants={[]} known={known} error={problems.special}
+          <Condition title="First of all, if" project={project} index={0} count={1} set={first} groupType={null} variants={[]} known={known} error={problems['special-0']}
             onChange={(g) => set({ super_groups: [g, ...(special.super_groups ?? []).slice(1)] })} onMove={() => undefined} onRemove={() => undefined} />
         )}
         <label class="check"><input type="checkbox" checked={Boolean(special.holdout)} onChange={(e) => set({ holdout: e.currentTarget.checked ? { id: 1, exclusion_percentage: 10 } : null })} /> Hold out a share of people</label>
+        {problems.holdout && <p class="field-error" role="alert">{problems.holdout}</p>}
         {special.holdout && (
           <div class="row holdout">
-            <label for="holdout-share">Share</label><span class="percent"><input id="holdout-share" type="number" min={0} max={100} step="any" value={share} onInput={(e) => { const n = e.currentTarget.valueAsNumber; if (n >= 0 && n <= 100) set({ holdout: { ...special.holdout, exclusion_percentage: n } }) }} />%</span>
+            <label for="holdout-share">Share</label><Percent id="holdout-share" value={share} onChange={(n) => set({ holdout: { ...special.holdout, exclusion_percentage: n } })} />
             <label for="holdout-id">Number</label><input id="holdout-id" type="number" min={1} step={1} value={String(special.holdout.id ?? '')} onInput={(e) => { const n = e.currentTarget.valueAsNumber; if (Number.isSafeInteger(n) && n > 0) set({ holdout: { ...special.holdout, id: n } }) }} />
             <span class="hint">They get <code>holdout-{String(special.holdout.id ?? '')}</code>. Flags with holdouts of the same share hold out the same people.</span>
           </div>

@@ -2,8 +2,12 @@
 import type { Variant } from '../../api/types'
 import { Icon } from '../../ui/icon'
 import { jsonProblem, spread, variantSum, type Draft } from './draft'
+import { isShare, Percent } from './percent'
 
 interface Props { draft: Draft; problems: Record<string, string>; onChange: (d: Draft) => void }
+
+// drawn is the share of a variant in the bar; none while it is no share.
+const drawn = (v: Variant) => (isShare(v.rollout_percentage) ? v.rollout_percentage ?? 0 : 0)
 
 export function Variants({ draft, problems, onChange }: Props) {
   const set = (variants: Variant[]) => onChange({ ...draft, variants })
@@ -21,25 +25,27 @@ export function Variants({ draft, problems, onChange }: Props) {
     set(spread([...draft.variants, ...names.map((key) => ({ key, rollout_percentage: 0 }))]))
   }
   const sum = variantSum(draft.variants)
+  const wrong = problems.variants !== undefined
+  const badKey = (v: Variant) => v.key === '' || draft.variants.some((o) => o !== v && o.key === v.key)
   if (draft.variants.length === 0) {
     return <div class="row"><button type="button" class="button" onClick={add}><Icon name="plus" /> Add variants</button><span class="muted small">Without variants the flag is on or off.</span></div>
   }
   return (
     <section class="card card-body variants" aria-label="Variants">
-      <header class="row"><h2>Variants</h2><span class={sum === 100 ? 'muted' : 'field-error'}>sum {sum}%</span><button type="button" class="button quiet small push" onClick={() => set(spread(draft.variants))}>Same shares</button></header>
+      <header class="row"><h2>Variants</h2><span class={sum === 100 ? 'muted' : 'field-error'}>{Number.isNaN(sum) ? '' : `sum ${sum}%`}</span><button type="button" class="button quiet small push" onClick={() => set(spread(draft.variants))}>Same shares</button></header>
       <svg class="variant-bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={draft.variants.map((v) => `${v.key} ${v.rollout_percentage ?? 0}%`).join(', ')}>
         {draft.variants.map((v, i) => {
-          const before = draft.variants.slice(0, i).reduce((n, o) => n + (o.rollout_percentage ?? 0), 0)
-          return <rect key={i} class={`shade-${i % 6}`} x={before} width={Math.max(0, (v.rollout_percentage ?? 0) - 0.4)} height="6" />
+          const before = draft.variants.slice(0, i).reduce((n, o) => n + drawn(o), 0)
+          return <rect key={i} class={`shade-${i % 6}`} x={before} width={Math.max(0, drawn(v) - 0.4)} height="6" />
         })}
       </svg>
       {problems.variants && <p class="field-error" role="alert">{problems.variants}</p>}
       {draft.variants.map((v, i) => (
         <div class="variant" key={i}>
           <svg class="dot" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><circle class={`shade-${i % 6}`} cx="5" cy="5" r="5" /></svg>
-          <input class="mono" aria-label="Key of the variant" value={v.key} placeholder="key" onInput={(e) => change(i, { key: e.currentTarget.value })} />
+          <input class="mono" aria-label="Key of the variant" value={v.key} placeholder="key" aria-invalid={wrong && badKey(v)} onInput={(e) => change(i, { key: e.currentTarget.value })} />
           <input aria-label={`Description of ${v.key}`} value={v.name ?? ''} placeholder="description" onInput={(e) => change(i, { name: e.currentTarget.value })} />
-          <span class="percent"><input type="number" min={0} max={100} step="any" aria-label={`Share of ${v.key}`} value={v.rollout_percentage ?? 0} onInput={(e) => { const n = e.currentTarget.valueAsNumber; if (n >= 0 && n <= 100) change(i, { rollout_percentage: n }) }} />%</span>
+          <Percent label={`Share of ${v.key}`} value={v.rollout_percentage ?? 0} invalid={wrong && !draft.variants.some(badKey)} onChange={(n) => change(i, { rollout_percentage: n })} />
           <button type="button" class="icon-button" aria-label={`Remove ${v.key}`} onClick={() => set(draft.variants.filter((_, at) => at !== i))}><Icon name="trash" /></button>
           <Payload name={v.key} label={`Payload of ${v.key}`} draft={draft} problem={problems[`payload-${v.key}`]} onChange={onChange} />
         </div>

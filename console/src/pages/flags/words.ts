@@ -36,7 +36,7 @@ export const operators: Operator[] = [
   { name: 'semver_lte', words: 'is version or older', value: 'text' },
   { name: 'semver_tilde', words: 'is a patch of version', value: 'text' },
   { name: 'semver_caret', words: 'is compatible with version', value: 'text' },
-  { name: 'semver_wildcard', words: 'fits the version', value: 'text' },
+  { name: 'semver_wildcard', words: 'matches the version', value: 'text' },
 ]
 const byName = new Map(operators.map((o) => [o.name, o]))
 
@@ -68,6 +68,21 @@ export function valueText(value: unknown): string {
   if (Array.isArray(value)) return value.map(valueText).join(' or ')
   if (value === null || value === undefined) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+// hasValue reports whether a value was entered. An operator of a plugin may need none.
+function hasValue(f: PropertyFilter): boolean {
+  const { value } = f
+  if (Array.isArray(value)) return value.length > 0 && value.every((v) => v !== '' && v !== null)
+  return value !== '' && value !== undefined && (value !== null || f.type !== 'cohort' && !byName.has(f.operator ?? 'exact'))
+}
+
+// filterProblem returns what a filter lacks. Saved without a value it would match nothing, and
+// turn the condition off for everyone.
+export function filterProblem(f: PropertyFilter): string | undefined {
+  if (f.type === 'cohort') return hasValue(f) ? undefined : 'Choose a cohort, or remove the filter.'
+  if (f.key === '') return f.type === 'flag' ? 'Choose a flag, or remove the filter.' : 'Choose a property, or remove the filter.'
+  return operatorOf(f.operator).value === 'none' || hasValue(f) ? undefined : `Enter a value for ${f.key}, or remove the filter.`
 }
 
 export function filterWords(f: PropertyFilter): string {
