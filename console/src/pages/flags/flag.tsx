@@ -1,5 +1,5 @@
 // The page of a flag, and of a new one. Tabs are in the query of the URL.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso'
 import { api, ApiError } from '../../api/client'
 import { wasRounded } from '../../api/json'
@@ -14,7 +14,8 @@ import { confirm } from '../../ui/dialog'
 import { Review } from '../../ui/review'
 import { Tabs } from '../../ui/tabs'
 import { toggle } from './actions'
-import { bodyOf, changedParts, compared, draftOf, emptyDraft, merge, problems, type Draft, type Merge } from './draft'
+import { bodyOf, changedParts, compared, draftOf, emptyDraft, forEveryone, merge, problems, type Draft, type Merge } from './draft'
+import { focusInvalid } from './condition'
 import { Editor } from './editor'
 import { StatusTag } from './list'
 import { History } from './history'
@@ -55,7 +56,8 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
   const [reviewing, setReviewing] = useState<{ base: Draft; flag: Flag; merge?: Merge } | null>(null)
   const [busy, setBusy] = useState(false)
   const changed = changedParts(base, draft)
-  const found = problems(draft)
+  const [tried, setTried] = useState(false)
+  const found = problems(draft, base)
   const tab = query.tab ?? ''
   useTitle(flag.key)
   useGuard(changed.length > 0)
@@ -63,13 +65,27 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
     const theirs = draftOf(newer)
     setRead({ flag: newer, base: theirs })
     setDraft(theirs)
+    setTried(false)
   }
   const took = (newer: Flag) => {
     if (changed.length === 0) adopt(newer)
     onChanged(newer)
   }
+  // Turning the flag on or off is saved alone. What is edited stays, and needs no merge if no one
+  // else has saved.
+  const flip = async () => {
+    const newer = await toggle(project, flag, changed.length > 0 ? 'The changes on this page are not saved with it; they stay.' : '')
+    if (!newer) return
+    if (changed.length > 0 && newer.version === read.flag.version + 1) {
+      setRead({ flag: newer, base: draftOf(newer) })
+      setDraft((d) => ({ ...d, active: newer.active }))
+    }
+    took(newer)
+  }
   useEffect(() => { if (changed.length === 0 && loaded.version > read.flag.version) adopt(loaded) }, [loaded, changed.length])
   const review = () => {
+    setTried(true)
+    if (Object.keys(found).length > 0) return focusInvalid(document.querySelector('.editor'))
     const theirs = draftOf(flag)
     setReviewing(flag.version === read.flag.version ? read : { base: theirs, flag, merge: merge(base, draft, theirs) })
   }
@@ -99,6 +115,7 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
       if (newest.version === from.flag.version) throw refused
       const theirs = draftOf(newest)
       setReviewing({ base: theirs, flag: newest, merge: merge(from.base, mine, theirs) })
+      onChanged(newest)
     } catch (e) { page.sayError(e) }
   }
   const remove = async () => {
@@ -133,7 +150,7 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
           <p>{flag.name || 'No description'} · version {flag.version}, <Time at={flag.updated_at} />{flag.last_modified_by && ` by ${flag.last_modified_by.first_name || flag.last_modified_by.email}`}</p>
         </div>
         <div class="row">
-          {!flag.deleted && <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={locked !== '' || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && took(f)) }} /></label>}
+          {!flag.deleted && <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={locked !== ''} onToggle={() => { void flip() }} /></label>}
           {!flag.deleted && <a class="button" href={`${to('/why')}?flag=${encodeURIComponent(flag.key)}`}><Icon name="why" /> Why</a>}
           {!locked && flag.deleted && <button type="button" class="button" onClick={() => { void restore() }}>Restore</button>}
           {!locked && !flag.deleted && <button type="button" class="icon-button" aria-label="Delete the flag" title="Delete the flag" onClick={() => { void remove() }}><Icon name="trash" /></button>}
@@ -146,12 +163,12 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
       {tab === 'history' && <History project={project} flag={flag} onChanged={took} />}
       {tab === 'code' && <Snippets project={project} flag={flag} />}
       {tab === '' && flag.deleted && <p>It was {flag.active ? 'on' : 'off'} when it was deleted, with the conditions: {rolloutWords(flag)}. Clients get no value for it. Restore it to change it.</p>}
-      {tab === '' && !flag.deleted && <Editor key={read.flag.version} fixed={wasRounded(read.flag)} locked={locked !== ''} project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
+      {tab === '' && !flag.deleted && <Editor key={read.flag.version} fixed={wasRounded(read.flag)} locked={locked !== ''} project={project} draft={draft} problems={tried ? found : {}} onChange={setDraft} flag={flag} />}
       {changed.length > 0 && tab === '' && (
         <div class="save-bar" role="region" aria-label="Unsaved changes">
           <span>{Object.values(found)[0] ?? (flag.version > read.flag.version ? `There are unsaved changes, and version ${flag.version} was saved meanwhile.` : 'There are unsaved changes.')}</span>
           <button type="button" class="button" onClick={() => adopt(flag)}>Discard</button>
-          <button type="button" class="button primary" disabled={Object.keys(found).length > 0} onClick={review}>Review and save</button>
+          <button type="button" class="button primary" onClick={review}>Review and save</button>
         </div>
       )}
       {reviewing && <Review key={reviewing.flag.version} name={reviewing.flag.key} of={compared} base={reviewing.base} merge={reviewing.merge} saved={`${by?.first_name || by?.email || 'Another change'} saved version ${reviewing.flag.version}.`} draft={reviewing.merge?.merged ?? draft} busy={busy} onSave={(final) => { void save(final, reviewing) }} onClose={() => setReviewing(null)} />}
@@ -165,34 +182,38 @@ function New() {
   const [busy, setBusy] = useState(false)
   const [tried, setTried] = useState(false)
   const [refused, setRefused] = useState<ApiError | null>(null)
+  const form = useRef<HTMLFormElement>(null)
   const found = problems(draft)
   useTitle('New flag')
   useGuard(changedParts(emptyDraft, draft).length > 0, busy)
   const create = async (e: Event) => {
     e.preventDefault()
     setTried(true)
-    if (Object.keys(found).length) return
+    if (Object.keys(found).length) return focusInvalid(form.current)
     setBusy(true)
     setRefused(null)
     const page = here()
     try {
       const flag = await api.post('/api/projects/{project_id}/feature_flags', { path: { project_id: project }, body: { ...bodyOf(draft), key: draft.key } })
       forget(`flags/${project}`)
-      page.say(`${flag.key} is made.`)
+      page.say(flag.active ? `${flag.key} is created.` : `${flag.key} is created, turned off.`)
       page.leave(() => go(`/flags/${flag.id}?tab=code`, true))
     } catch (e) {
       setBusy(false)
-      if (e instanceof ApiError && e.attr === 'key' && page.stayed()) setRefused(e)
+      if (e instanceof ApiError && e.attr === 'key' && page.stayed()) {
+        setRefused(e)
+        focusInvalid(form.current)
+      }
       else page.sayError(e)
     }
   }
   return (
-    <form onSubmit={(e) => { void create(e) }}>
+    <form ref={form} noValidate onSubmit={(e) => { void create(e) }}>
       <a class="back" href={to('/flags')}><Icon name="back" /> Flags</a>
       <div class="page-head"><div><h1>New flag</h1><p>It decides for whom a feature is on.</p></div></div>
       <Editor project={project} draft={draft} isNew problems={tried ? { ...found, ...(refused && { key: refused.message }) } : {}} onChange={(d) => { setDraft(d); if (d.key !== draft.key) setRefused(null) }} />
       <div class="row form-end">
-        <button type="submit" class="button primary" disabled={busy}>Create the flag</button>
+        <button type="submit" class="button primary" disabled={busy}>{!draft.active ? 'Create the flag' : forEveryone(draft) ? 'Create and turn on for everyone' : 'Create and turn on'}</button>
         <label class="check"><input type="checkbox" checked={draft.active} onChange={(e) => setDraft({ ...draft, active: e.currentTarget.checked })} /> Turn it on at once</label>
       </div>
     </form>
