@@ -52,6 +52,7 @@ func (h flagsHTTP) routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
 	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
+	g.Manage("GET", flagsPath+"/tags", scopeRead, h.tags)
 	g.ManageClient("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
 	g.Manage("GET", flagsPath+"/:id/status", scopeRead, h.status)
 	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
@@ -81,6 +82,17 @@ func (h flagsHTTP) list(c *web.Call) error {
 		return err
 	}
 	return c.List(page, total, views)
+}
+
+// tags answers with the tags of all flags of the project, for a filter of its list.
+func (h flagsHTTP) tags(c *web.Call) error {
+	tags, err := h.service.Tags(c.UserContext(), c.Project)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, struct {
+		Results []string `json:"results"`
+	}{tags})
 }
 
 // ReadQuery reads the filters of a list. Lists that are not JSON and unknown types and orders

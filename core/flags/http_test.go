@@ -268,6 +268,22 @@ func TestListPagesAndFilters(t *testing.T) {
 	})
 }
 
+func TestTags(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		if got := string(h.do("GET", base+"tags/", "").want(200).body); strings.TrimSpace(got) != `{"results":[]}` {
+			t.Errorf("tags of no flags: %s", got)
+		}
+		h.create(`{"key":"a","tags":["web","b\"c"]}`)
+		h.create(`{"key":"b","active":false,"tags":["ios","web"]}`)
+		h.create(`{"key":"plain"}`)
+		gone := h.create(`{"key":"gone","tags":["old"]}`)
+		h.patch(gone.ID, `{"deleted":true}`).want(200)
+		if got := string(h.do("GET", base+"tags/", "").want(200).body); strings.TrimSpace(got) != `{"results":["b\"c","ios","web"]}` {
+			t.Errorf("tags: %s", got)
+		}
+	})
+}
+
 func TestRollback(t *testing.T) {
 	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a","name":"one","tags":["x"],"filters":{"groups":[{"properties":[],"rollout_percentage":10}]}}`)

@@ -23,6 +23,11 @@ func (r *reader) List(ctx context.Context, project auth.Project, q Query) ([]*Fl
 	return r.store.list(ctx, project.ID, q, r.now())
 }
 
+// Tags returns the tags of the flags of the project that are not deleted, each once and in order.
+func (r *reader) Tags(ctx context.Context, project auth.Project) ([]string, error) {
+	return r.store.tags(ctx, project.ID)
+}
+
 // Status returns a flag with its state and the reason of the state, or NotFound.
 func (r *reader) Status(ctx context.Context, project auth.Project, id int64) (f *Flag, status Status, reason string, err error) {
 	if f, err = r.store.flag(ctx, project.ID, id); err != nil {

@@ -116,6 +116,17 @@ func (s flagStore) filtered(query *bun.SelectQuery, projectID int64, q Query, no
 	return query
 }
 
+// tags returns the tags of the flags of a project that are not deleted, each once and in order.
+func (s flagStore) tags(ctx context.Context, projectID int64) ([]string, error) {
+	tags := []string{}
+	query := s.db.Read(ctx).NewSelect().Distinct().ColumnExpr("t.value").TableExpr("feature_flags AS f, "+s.elements("f.tags")).
+		Where("f.project_id = ?", projectID).Where("f.deleted = ?", false).OrderExpr("t.value")
+	if err := query.Scan(ctx, &tags); err != nil {
+		return nil, fmt.Errorf("list tags of flags: %w", err)
+	}
+	return tags, nil
+}
+
 // elements returns the SQL for rows t.value of the strings in a JSON array.
 func (s flagStore) elements(column string) string {
 	if s.db.Postgres() {

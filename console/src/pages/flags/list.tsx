@@ -47,7 +47,8 @@ export default function List() {
   const called = useCalls(project, flags.map((f) => f.id))
   useEffect(() => { calls.value = called }, [called])
   const filtered = Boolean(query.search || query.active || query.tag || query.type || query.by)
-  const tags = [...new Set([...flags.flatMap((f) => f.tags), ...(query.tag ? [query.tag] : [])])].sort()
+  const ofAll = useData(`flags/${project}/tags`, (signal) => api.get('/api/projects/{project_id}/feature_flags/tags', { path: { project_id: project }, signal }))
+  const tags = [...new Set([...(ofAll.data?.results ?? []), ...(query.tag ? [query.tag] : [])])].sort()
   const replace = (changed: Flag | null) => {
     if (!changed || !data) return
     remember(key, { ...data, results: flags.map((f) => (f.id === changed.id ? changed : f)) })
@@ -60,7 +61,7 @@ export default function List() {
   return (
     <>
       <div class="page-head">
-        <div><h1>Flags</h1><p>{data ? plural(data.count, filtered ? 'flag fits' : 'flag', filtered ? 'flags fit' : 'flags') : 'For whom which feature is on.'}</p></div>
+        <div><h1>Flags</h1><p>{data ? plural(data.count, filtered ? 'flag matches' : 'flag', filtered ? 'flags match' : 'flags') : 'For whom which feature is on.'}</p></div>
         {may('write', 'feature_flag') && <a class="button primary" href={to('/flags/new')}><Icon name="plus" /> New flag</a>}
       </div>
       <div class="filters" role="search">
@@ -68,13 +69,13 @@ export default function List() {
         <Filter label="Status" value={query.active} options={{ '': 'Any status', true: 'On', false: 'Off', STALE: 'Stale', [deleted]: 'Deleted' }} onChange={(active) => set({ active })} />
         <Filter label="Type" value={query.type} options={{ '': 'Any type', boolean: 'On or off', multivariant: 'Variants', remote_config: 'Remote config' }} onChange={(type) => set({ type })} />
         {tags.length > 0 && <Filter label="Tag" value={query.tag} options={{ '': 'Any tag', ...Object.fromEntries(tags.map((t) => [t, t])) }} onChange={(tag) => set({ tag })} />}
-        <Filter label="Made by" value={query.by} options={{ '': 'Made by anyone', me: 'Made by me' }} onChange={(by) => set({ by })} />
+        <Filter label="Created by" value={query.by} options={{ '': 'Created by anyone', me: 'Created by me' }} onChange={(by) => set({ by })} />
         <Filter label="Order" value={query.order} options={{ '': 'Newest first', '-updated_at': 'Last changed first', key: 'By key' }} onChange={(order) => set({ order })} />
       </div>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={8} /></div>}
       {data && flags.length === 0 && (filtered || data.count > 0
-        ? <Empty title="No flag fits"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
+        ? <Empty title="No flags match"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
         : <First project={project} />)}
       {flags.length > 0 && (
         <div class="list" ref={rows} role="list">{made}</div>
@@ -116,7 +117,7 @@ function Row({ flag, calls, href, onToggle }: { flag: Flag; calls: ReadonlySigna
 function First({ project }: { project: string }) {
   const token = projects.value.find((p) => String(p.id) === project)?.api_token ?? 'PROJECT_KEY'
   return (
-    <Empty title="Make your first flag">
+    <Empty title="Create your first flag">
       <p>A flag decides for whom a feature is on. Press <kbd>c</kbd> to create one here, or do it from a terminal, with a <a href={pathOf(project, '/settings/my-keys')}>personal key</a> in <code>PERSONAL_KEY</code>:</p>
       <Code label="Create" text={`curl -X POST ${location.origin}/api/projects/${project}/feature_flags/ \\\n  -H "Authorization: Bearer $PERSONAL_KEY" -H 'Content-Type: application/json' \\\n  -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'`} />
       <Code label="Ask" text={`curl -X POST '${location.origin}/decide?v=3' -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "distinct_id": "ada"}'`} />
