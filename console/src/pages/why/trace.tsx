@@ -3,7 +3,7 @@ import type { Explanation, ExplainedFilter, ExplainedSet } from '../../api/types
 import { Tag } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { operatorOf, valueText } from '../flags/words'
-import { Value } from './why'
+import { Value } from './explained'
 
 const gateWords: Record<string, string> = { active: 'is active', contexts: 'is for this client', definition: 'has a valid definition', enrolment: 'early access', holdout: 'holdout', conditions: 'conditions' }
 const sources: Record<string, string> = {
@@ -23,7 +23,7 @@ export function Trace({ explanation: e }: { explanation: Explanation }) {
             {e.variant.hash !== undefined && <Bucket hash={e.variant.hash} intervals={e.variant.intervals ?? []} />}
           </li>
         )}
-        {(e.depends_on ?? []).map((d) => <li key={d.key}><Mark result="flag" /> reads flag <b class="mono">{d.key}</b> <Value e={d} /><Trace explanation={d} /></li>)}
+        {(e.depends_on ?? []).map((d) => <li key={d.key}><Mark result="flag" /> reads flag <b class="mono">{d.key}</b> <Value flag={d} /><Trace explanation={d} /></li>)}
       </ul>
     </div>
   )
@@ -61,7 +61,7 @@ function Filter({ filter: f }: { filter: ExplainedFilter }) {
       <Mark result={f.result} />{' '}
       {f.type === 'cohort' ? <>{f.negated || f.operator === 'not_in' ? 'not in' : 'in'} cohort <b>{valueText(f.expected)}</b></> : <><b class="mono">{f.key}</b> {operator.words} {operator.value !== 'none' && <b class="mono">{valueText(f.expected)}</b>}</>}
       <span class="muted">
-        {' '}{f.hidden ? 'value hidden: the key lacks the right to read persons' : f.source === 'missing' ? 'not known for this person' : f.seen !== null && f.seen !== undefined && f.type !== 'cohort' ? <>seen <span class="mono">{valueText(f.seen)}</span>, {sources[f.source] ?? f.source}</> : null}
+        {f.hidden ? ' value hidden: the key lacks the right to read persons' : f.source === 'missing' ? ' not known for this person' : f.seen !== null && f.seen !== undefined && f.type !== 'cohort' ? <>: they have <span class="mono">{valueText(f.seen)}</span> ({sources[f.source] ?? f.source})</> : null}
         {f.plugin && <> by plugin {f.plugin}</>}{f.why && <>: {f.why}</>}
       </span>
       {f.filters?.length ? <ul>{f.filters.map((c, i) => <Filter key={i} filter={c} />)}</ul> : null}
