@@ -9,8 +9,8 @@ import "testing"
 const newUserLimit = 180
 
 // TestNewUser goes from the link of the first run to a flag that is on for half of the
-// visitors of a page with the real browser client, with the code that the console shows,
-// and kills it: no visitor sees the feature any more.
+// visitors of a page with the real browser client, with the file that the console shows and
+// the command beside it, and kills it: no visitor sees the feature any more.
 func TestNewUser(t *testing.T) { onDatabases(t, testNewUser) }
 
 func testNewUser(t *testing.T, database []string) {
@@ -18,7 +18,7 @@ func testNewUser(t *testing.T, database []string) {
 	if s.link == "" {
 		t.Fatal("the first run prints no link to sign in")
 	}
-	got := inBrowser(t, s, "newuser.mjs", map[string]any{"link": s.link})
+	got := inBrowser(t, s, "newuser.mjs", map[string]any{"link": s.link, "binary": binary(t), "data": s.data})
 	if t.Failed() {
 		return
 	}

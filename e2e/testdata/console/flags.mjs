@@ -12,11 +12,11 @@ const scheduled = async (id) => (await api('GET', `/api/projects/1/scheduled_cha
 await run(async () => {
   await signIn()
   const nav = await flag('new-nav')
-  await step('made by me', async () => {
-    await page.getByLabel('Made by').selectOption('me')
+  await step('created by me', async () => {
+    await page.getByLabel('Created by').selectOption('me')
     await page.waitForURL(/by=me/)
-    await page.getByText('2 flags fit').waitFor()
-    await page.getByLabel('Made by').selectOption('')
+    await page.getByText('2 flags match').waitFor()
+    await page.getByLabel('Created by').selectOption('')
     await page.getByText('2 flags', { exact: true }).waitFor()
   })
   await step('calls in the list', async () => {
@@ -55,7 +55,13 @@ await run(async () => {
     await button('Add a filter').click()
     await page.getByPlaceholder('property').fill(task.hostile)
     await page.getByLabel('Value', { exact: true }).fill('x')
+    await page.getByLabel('Value', { exact: true }).fill('')
     await page.getByLabel('At', { exact: true }).fill('2041-01-01T10:00')
+    await button('Schedule').click() // refused: no value
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')
+    expect('a condition without a value is scheduled', (await scheduled(nav.id)).length === 1)
+    await page.getByLabel('Value', { exact: true }).fill('x')
+    await page.getByLabel('Value', { exact: true }).press('Enter')
     await check('flag-schedule')
     await button('Schedule').click()
     await page.getByText(/^Also for/).waitFor()
@@ -182,7 +188,8 @@ await run(async () => {
     await page.getByLabel('Value', { exact: true }).press('Enter')
     await page.getByText('Matches 1 of 1 group (100%)').waitFor()
     await check('flag-for-groups')
-    await button('Create the flag').click()
+    await page.getByLabel('Turn it on at once').check()
+    await button('Create and turn on').click()
     await page.waitForURL(/tab=code/)
     const { filters } = await flag('for-companies')
     expect(`saved ${JSON.stringify(filters)}`, filters.aggregation_group_type_index === 0 && filters.groups[0].properties[0].type === 'group' && filters.groups[0].properties[0].group_type_index === 0)
@@ -281,9 +288,9 @@ await run(async () => {
   await step('code', async () => {
     await page.goto(`${task.url}/console/project/1/flags/${nav.id}`)
     await tab('Code').click()
-    for (const name of ['Browser', 'Node.js', 'Python', 'Go', 'OpenFeature', 'curl']) {
+    for (const name of ['HTML page', 'npm, browser', 'Node.js', 'Python', 'Go', 'Java', 'Rust', 'OpenFeature', 'curl']) {
       await page.getByRole('group', { name: 'Client' }).getByRole('button', { name, exact: true }).click()
-      const text = await page.locator('.code pre').innerText()
+      const text = await page.locator('.code pre').last().innerText()
       expect(`the code for ${name} lacks the key or the address`, text.includes(task.project_key) && text.includes(task.url) && (name === 'curl' || text.includes('new-nav')))
       if (name === 'Go') expect('the code for Go lacks its import', text.includes('import "github.com/posthog/posthog-go"'))
     }

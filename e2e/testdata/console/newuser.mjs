@@ -1,11 +1,14 @@
 // Does what someone new does, without the documentation: opens the link that the first run
-// prints, makes a flag for half of all people, pastes the code that the console shows into
-// a page of their own, sees the feature there with the real browser client, and kills it.
+// prints, creates a flag for half of all people, saves the page that the console shows as a
+// file, opens it with the real browser client from the server, and kills the flag.
 // What the hands and the head of a person add is computed with the keystroke-level model
 // (Card, Moran and Newell 1980): 1.35 s to decide, 1.1 s to point, 0.4 s to move the hand
 // and 0.1 s to press, for each click; 0.28 s for each key.
-import { createServer } from 'node:http'
-import { build } from 'esbuild'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
 import { args, button, executablePath, link, out, page, run, step, task } from './lib.mjs'
 
@@ -14,13 +17,8 @@ let hands = 0
 const click = async (what) => { hands += model.click; await what.click() }
 const type = async (what, text) => { hands += model.click + text.length * model.key; await what.fill(text) }
 
-let source = ''
-const site = createServer((request, response) => {
-  const script = request.url.endsWith('.js')
-  response.writeHead(200, { 'Content-Type': script ? 'text/javascript' : 'text/html; charset=utf-8' })
-  response.end(script ? source : '<!doctype html><title>Shop</title><h1>The former checkout</h1><script src="/page.js"></script>')
-})
-await new Promise((resolve) => site.listen(0, '127.0.0.1', resolve))
+const folder = mkdtempSync(join(tmpdir(), 'guidon-page-'))
+const file = join(folder, 'page.html')
 const visitors = await chromium.launch({ executablePath, args, headless: true })
 
 // visit opens the page as someone who was never there, and says whether the feature is on.
@@ -34,11 +32,11 @@ async function visit() {
       const path = new URL(r.url()).pathname
       return /^\/(flags|decide)\//.test(path) || (/\/config(\.js)?$/.test(path) && /"hasFeatureFlags":\s*false/.test(await r.text()))
     })
-    await tab.goto(`http://127.0.0.1:${site.address().port}/`)
+    await tab.goto(pathToFileURL(file).href)
     const response = await answered
     const { flags, featureFlags } = response.request().method() === 'POST' ? await response.json() : {}
     const on = Boolean(flags?.['new-checkout']?.enabled ?? featureFlags?.['new-checkout'])
-    await tab.getByRole('heading', { name: on ? 'The new checkout' : 'The former checkout' }).waitFor()
+    await tab.getByRole('heading', { name: on ? 'new-checkout is on' : 'new-checkout is off' }).waitFor()
     return on
   } finally {
     await context.close()
@@ -51,25 +49,33 @@ await run(async () => {
     hands += model.click * 2 // the link in the terminal
     await page.goto(task.link)
     await click(button('Sign in with the link'))
-    await page.getByRole('heading', { name: 'Make your first flag' }).waitFor()
+    await page.getByRole('heading', { name: 'Create your first flag' }).waitFor()
   })
   await step('a flag on for 50 %', async () => {
     await click(link('New flag').first())
     await type(page.getByLabel('Key', { exact: true }), 'new-checkout')
     if (!await page.getByRole('spinbutton').first().isVisible()) await click(button('Add a condition'))
     await type(page.getByRole('spinbutton').first(), '50')
-    await click(button('Create the flag'))
-    await page.getByText('new-checkout is made.').waitFor()
+    await click(page.getByLabel('Turn it on at once'))
+    await click(button('Create and turn on'))
+    await page.getByText('new-checkout is created.').waitFor()
   })
-  await step('its code in a page', async () => {
-    await click(button('Browser'))
-    await click(button('Copy'))
-    const code = await page.locator('pre').filter({ hasText: 'posthog-js' }).innerText()
-    if (!code.includes('// the feature')) throw new Error(`the code has no place for the feature: ${code}`)
-    const feature = "document.querySelector('h1').textContent = 'The new checkout'"
-    hands += model.click * 4 + feature.length * model.key // an editor: open, paste, type, save
-    const made = await build({ stdin: { contents: code.replace('// the feature', feature), resolveDir: process.cwd() }, bundle: true, format: 'iife', write: false, logLevel: 'error' })
-    source = made.outputFiles[0].text
+  await step('the browser library', async () => {
+    const command = (await page.locator('figure', { hasText: 'Install the browser library' }).locator('pre').innerText()).trim()
+    if (command !== 'guidon clients install') throw new Error(`the console shows another command: ${command}`)
+    hands += model.click + command.length * model.key
+    const [, ...words] = command.split(' ')
+    execFileSync(task.binary, [...words, '1.449.2'], { cwd: folder, env: { ...process.env, GUIDON_DATA_DIR: task.data }, stdio: ['ignore', 'ignore', 'inherit'] })
+  })
+  await step('its code in a file', async () => {
+    const code = page.locator('figure', { hasText: 'HTML page' })
+    await click(code.getByRole('button', { name: 'Copy' }))
+    hands += model.click * 4 // an editor: open, paste, save as page.html, open the file
+    writeFileSync(file, await code.locator('pre').innerText())
+    await page.waitForTimeout(5_000) // the server reads its libraries again
+    await page.reload()
+    await code.waitFor()
+    await page.getByText('Install the browser library').waitFor({ state: 'detached' })
   })
   await step('seen by half of the visitors', async () => {
     const seen = []
@@ -89,4 +95,4 @@ await run(async () => {
   out.hands = hands
 })
 await visitors.close()
-site.close()
+rmSync(folder, { recursive: true, force: true })

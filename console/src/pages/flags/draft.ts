@@ -113,7 +113,7 @@ export function lines(d: Draft, part: Part): string[] {
     case 'active': return [d.active ? 'on' : 'off']
     case 'tags': return d.tags.length ? [d.tags.join(', ')] : ['none']
     case 'by': return [d.by === null ? 'people' : `groups of type ${d.by}`]
-    case 'groups': return d.groups.length ? d.groups.map((g, i) => `${i + 1}. ${setWords(g)}`) : ['nobody']
+    case 'groups': return d.groups.length ? d.groups.map((g, i) => `${i + 1}. ${setWords(g)}`) : ['no one']
     case 'variants': return d.variants.length ? d.variants.map((v) => `${v.key} ${v.rollout_percentage ?? 0}%${v.name ? ` (${v.name})` : ''}`) : ['none: on or off']
     case 'payloads': { const kept = Object.entries(keptPayloads(d)); return kept.length ? kept.map(([name, text]) => `${name}: ${text}`) : ['none'] }
     case 'special': return specialLines(d.special)

@@ -1,4 +1,4 @@
-// Versions of a flag, who made them, and the way back.
+// Versions of a flag, who saved them, and the way back.
 import { useState } from 'preact/hooks'
 import { api, ApiError } from '../../api/client'
 import type { ActivityEntry, Flag } from '../../api/types'
@@ -50,7 +50,7 @@ async function readVersion(project: string, id: number, version: number, signal:
 }
 
 function actionWords(e: ActivityEntry): string {
-  if (e.activity === 'created') return 'made it'
+  if (e.activity === 'created') return 'created it'
   if (e.activity === 'deleted') return 'deleted it'
   const fields = (e.detail.changes ?? []).map((c) => fieldWords(c.field))
   return fields.length ? `changed ${fields.join(', ')}` : `${e.activity} it`

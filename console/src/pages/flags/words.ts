@@ -115,6 +115,6 @@ export function rolloutWords(flag: Pick<Flag, 'filters'>): string {
   const groups = flag.filters.groups ?? []
   const variants = flag.filters.multivariate?.variants.length ?? 0
   const first = groups[0]
-  const text = !first ? 'nobody' : groups.length === 1 ? setWords(first) : `${setWords(first)}, and ${plural(groups.length - 1, 'more condition')}`
+  const text = !first ? 'no one' : groups.length === 1 ? setWords(first) : `${setWords(first)}, and ${plural(groups.length - 1, 'more condition')}`
   return variants ? `${text} · ${plural(variants, 'variant')}` : text
 }

@@ -1,5 +1,5 @@
 // Properties of the person, or of its groups, that are assumed to be different.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import type { GroupType } from '../../api/types'
 import { useData } from '../../app/load'
@@ -33,26 +33,26 @@ export function Overrides({ project, id, groups, types, value, onChange }: Props
     return properties && Object.hasOwn(properties, name) ? entered(properties[name]) : ''
   }
   const change = (i: number, o: Override) => onChange(value.map((old, at) => (at === i ? o : old)))
-  // Another name has its stored value, unless another value was typed.
-  const rename = (i: number, o: Override, of: string, name: string) => change(i, { of, name, value: o.value === stored(o.of, o.name) ? stored(of, name) : o.value })
+  const follow = (o: Override): Override => (o.stored ? { ...o, value: stored(o.of, o.name) } : o)
+  useEffect(() => { if (value.some((o) => follow(o).value !== o.value)) onChange(value.map(follow)) }, [person.data, ofGroups.data])
   return (
     <section class="overrides">
       {value.length > 0 && <h2>What if a property were different?</h2>}
       {value.map((o, i) => (
         <div class="row" key={i}>
           {named.length > 0 && (
-            <select aria-label="Of" value={o.of} onChange={(e) => rename(i, o, e.currentTarget.value, o.name)}>
+            <select aria-label="Of" value={o.of} onChange={(e) => change(i, follow({ ...o, of: e.currentTarget.value }))}>
               <option value="">Person</option>
               {named.map((t) => <option key={t.group_type} value={t.group_type}>{typeWords(t, false)}</option>)}
             </select>
           )}
-          <NameInput project={project} kind={kindOf(o.of, types)} also={Object.keys((o.of === '' ? person.data?.properties : ofGroups.data?.[o.of]) ?? {})} class="mono" aria-label="Property" placeholder="plan" value={o.name} onText={(name) => rename(i, o, o.of, name)} />
+          <NameInput project={project} kind={kindOf(o.of, types)} also={Object.keys((o.of === '' ? person.data?.properties : ofGroups.data?.[o.of]) ?? {})} class="mono" aria-label="Property" placeholder="plan" value={o.name} onText={(name) => change(i, follow({ ...o, name }))} />
           <span>is</span>
-          <input class="mono" aria-label="Value" placeholder={stored(o.of, o.name) || 'pro'} value={o.value} onInput={(e) => change(i, { ...o, value: e.currentTarget.value })} />
+          <input class="mono" aria-label="Value" placeholder={stored(o.of, o.name) || 'pro'} value={o.value} onInput={(e) => change(i, { of: o.of, name: o.name, value: e.currentTarget.value })} />
           <button type="button" class="icon-button" aria-label="Remove" onClick={() => onChange(value.filter((_, at) => at !== i))}><Icon name="close" /></button>
         </div>
       ))}
-      <button type="button" class="button small" onClick={(e) => { setUsed(true); focusNext(e.currentTarget, '.row'); onChange([...value, { of: '', name: '', value: '' }]) }}><Icon name="plus" /> Change a property</button>
+      <button type="button" class="button small" onClick={(e) => { setUsed(true); focusNext(e.currentTarget, '.row'); onChange([...value, { of: '', name: '', value: '', stored: true }]) }}><Icon name="plus" /> Change a property</button>
       {value.length === 0 && <span class="muted small">See which flags change if a property of this person were different.</span>}
     </section>
   )

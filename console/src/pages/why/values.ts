@@ -10,8 +10,9 @@ export interface Asked { id: string; groups: Groups; properties: Record<string, 
 
 export function isEmpty({ properties, groupProperties }: Asked): boolean { return Object.keys(properties).length + Object.keys(groupProperties).length === 0 }
 
-// Override is a property that is assumed: of the person, or of the group of a type.
-export interface Override { of: string; name: string; value: string }
+// Override is a property that is assumed: of the person, or of the group of a type. stored: its
+// value follows the one that is stored, as long as none was typed.
+export interface Override { of: string; name: string; value: string; stored?: boolean }
 
 // overridesText returns overrides with a name as the text of a URL; empty without.
 export function overridesText(overrides: Override[]): string {
