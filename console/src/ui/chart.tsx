@@ -76,7 +76,7 @@ function Legend({ data, series, unit, here }: { data: Aligned; series: ChartSeri
   return (
     <ul class="chart-legend">
       {series.map((s, i) => (
-        <li key={s.name}><svg viewBox="0 0 8 8" width="8" height="8" aria-hidden="true"><rect class={`shade-${i % 6}`} width="8" height="8" rx="2" /></svg><span>{s.name}</span><b>{valueText(here < 0 ? null : at(data, i, here), unit)}</b></li>
+        <li key={s.name}><svg viewBox="0 0 8 8" width="8" height="8" aria-hidden="true"><rect class={`shade-${(s.shade ?? i) % 6}`} width="8" height="8" rx="2" /></svg><span>{s.name}</span><b>{valueText(here < 0 ? null : at(data, i, here), unit)}</b></li>
       ))}
     </ul>
   )
@@ -86,6 +86,7 @@ function Drawing({ unit = 'number', kind = 'line', stacked = false, height = 160
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot | null>(null)
   const names = (series ?? []).map((s) => s.name)
+  const shades = (series ?? []).map((s, i) => s.shade ?? i)
   const [colors, setColors] = useState(0)
   useEffect(() => {
     const again = () => setColors((n) => n + 1)
@@ -97,7 +98,7 @@ function Drawing({ unit = 'number', kind = 'line', stacked = false, height = 160
     import('./chart/plot').then(({ draw }) => {
       if (gone || !box.current) return
       plot.current?.destroy()
-      plot.current = draw(box.current, { data, names, unit, kind, stacked, height, from, to, max, zone, sync, onCursor: onPlace })
+      plot.current = draw(box.current, { data, names, shades, unit, kind, stacked, height, from, to, max, zone, sync, onCursor: onPlace })
     }, () => { if (!gone) sayError(new Error('The charts could not be loaded. Reload the page.')) })
     return () => { gone = true }
   }, [series, unit, kind, stacked, height, from, to, max, zone, sync, theme.value, colors])

@@ -2,7 +2,7 @@
 // or without numbers, so that nothing moves when they arrive.
 import { countText } from './time'
 
-export interface SparkSeries { name: string; values: number[] }
+export interface SparkSeries { name: string; values: number[]; shade?: number } // shade: its color, by default the next one
 
 // sparkPaths returns a path of bars for each series, each on top of the series before it.
 // The highest stack has the full height; a count above zero is at least one pixel high.
@@ -39,7 +39,7 @@ export function Spark({ series, label, say, width = 96, height = 24 }: { series:
     <svg class="spark" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role={words ? 'img' : undefined} aria-label={words} aria-hidden={words ? undefined : true}>
       {words && <title>{words}</title>}
       <path class="spark-base" d={`M0 ${height - 0.5}H${width}`} />
-      {series && sparkPaths(series, width, height - 1).map((d, i) => d && <path key={i} class={`shade-${i % 6}`} d={d} />)}
+      {series && sparkPaths(series, width, height - 1).map((d, i) => d && <path key={i} class={`shade-${(series[i]?.shade ?? i) % 6}`} d={d} />)}
     </svg>
   )
 }

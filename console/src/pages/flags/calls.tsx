@@ -2,9 +2,10 @@
 import { useMemo } from 'preact/hooks'
 import type { ReadonlySignal } from '@preact/signals'
 import { api } from '../../api/client'
-import type { Schemas } from '../../api/types'
+import type { Flag, Schemas } from '../../api/types'
 import { useData } from '../../app/load'
 import { Spark, type SparkSeries } from '../../ui/spark'
+import { shadeOf } from './words'
 
 export type Calls = Map<number, Schemas['FlagCalls']['results'][number]> | undefined // by id; undefined while they are loaded
 
@@ -16,9 +17,9 @@ export function useCalls(project: string, ids: number[]): Calls {
 }
 
 // CallSpark draws the calls of one flag when they arrive.
-export function CallSpark({ calls: all, id }: { calls: ReadonlySignal<Calls>; id: number }) {
-  const calls = all.value?.get(id)
-  const series: SparkSeries[] | undefined = calls?.variants.map((v) => ({ name: v.response || 'no answer', values: v.data }))
+export function CallSpark({ calls: all, flag }: { calls: ReadonlySignal<Calls>; flag: Flag }) {
+  const calls = all.value?.get(flag.id)
+  const series: SparkSeries[] | undefined = calls?.variants.map((v) => ({ name: v.response || 'no answer', values: v.data, shade: shadeOf(flag.filters.multivariate?.variants, v.response) }))
   if (calls && !calls.counted) return <span class="spark-none faint" title="It has too many calls to count them here; see its usage.">many calls</span>
   return <Spark series={series} label="Calls in 7 days" />
 }

@@ -107,7 +107,7 @@ function Row({ flag, calls, href, onToggle }: { flag: Flag; calls: ReadonlySigna
         {flag.name && <p title={flag.name}>{flag.name}</p>}
       </div>
       <div class="rollout" title={rollout}>{rollout}</div>
-      <div class="calls"><CallSpark calls={calls} id={flag.id} /></div>
+      <div class="calls"><CallSpark calls={calls} flag={flag} /></div>
       <div class="status"><StatusTag flag={flag} /></div>
       <div class="who-when"><span>{by ? by.first_name || by.email : 'by a command'}</span> <Time at={flag.updated_at} /></div>
     </div>

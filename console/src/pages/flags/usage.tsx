@@ -7,6 +7,7 @@ import { projects } from '../../app/session'
 import { Code, Empty, Problem, Skeleton, Time } from '../../ui/basics'
 import { Chart, type ChartSeries } from '../../ui/chart'
 import { countText, plural } from '../../ui/time'
+import { shadeOf } from './words'
 
 const times = {
   day: { label: '24 hours', days: 1, interval: 'hour' }, '': { label: '7 days', days: 7, interval: 'day' },
@@ -30,7 +31,7 @@ export function Usage({ project, flag }: { project: string; flag: Flag }) {
   const here = projects.value.find((p) => String(p.id) === project)
   const calls = data.results[0]
   const starts = data.intervals.map((at) => Date.parse(at) / 1000)
-  const series: ChartSeries[] = (calls?.variants ?? []).map((v) => ({ name: v.response || 'no answer', points: v.data.map((n, i) => [starts[i] ?? 0, n]) }))
+  const series: ChartSeries[] = (calls?.variants ?? []).map((v) => ({ name: v.response || 'no answer', points: v.data.map((n, i) => [starts[i] ?? 0, n]), shade: shadeOf(flag.filters.multivariate?.variants, v.response) }))
   const zone = here?.timezone
   return (
     <section class="stack">
@@ -48,11 +49,11 @@ export function Usage({ project, flag }: { project: string; flag: Flag }) {
           <table class="usage">
             <thead><tr><th>Answer</th><th class="number">Calls</th><th class="number">People</th><th class="number">Share</th></tr></thead>
             <tbody>
-              {calls.variants.map((v, i) => {
+              {calls.variants.map((v) => {
                 const who = of.interval === 'day' && people.data?.days === of.days ? people.data.data.variants.find((p) => p.response === v.response)?.people : undefined
                 return (
                   <tr key={v.response}>
-                    <td><svg class="dot" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><circle class={`shade-${i % 6}`} cx="5" cy="5" r="5" /></svg> <span class="mono">{v.response || 'no answer'}</span></td>
+                    <td><svg class="dot" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><circle class={`shade-${shadeOf(flag.filters.multivariate?.variants, v.response)}`} cx="5" cy="5" r="5" /></svg> <span class="mono">{v.response || 'no answer'}</span></td>
                     <td class="number">{countText(v.calls)}</td><td class="number">{who === undefined ? '–' : countText(who)}</td><td class="number">{Math.round((100 * v.calls) / calls.calls)}%</td>
                   </tr>
                 )

@@ -36,13 +36,13 @@ export function Variants({ draft, problems, onChange }: Props) {
       <svg class="variant-bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={draft.variants.map((v) => `${v.key} ${v.rollout_percentage ?? 0}%`).join(', ')}>
         {draft.variants.map((v, i) => {
           const before = draft.variants.slice(0, i).reduce((n, o) => n + drawn(o), 0)
-          return <rect key={i} class={`shade-${i % 6}`} x={before} width={Math.max(0, drawn(v) - 0.4)} height="6" />
+          return <rect key={i} class={`shade-${i % 5}`} x={before} width={Math.max(0, drawn(v) - 0.4)} height="6" />
         })}
       </svg>
       {problems.variants && <p class="field-error" role="alert">{problems.variants}</p>}
       {draft.variants.map((v, i) => (
         <div class="variant" key={i}>
-          <svg class="dot" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><circle class={`shade-${i % 6}`} cx="5" cy="5" r="5" /></svg>
+          <svg class="dot" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><circle class={`shade-${i % 5}`} cx="5" cy="5" r="5" /></svg>
           <input class="mono" aria-label="Key of the variant" value={v.key} placeholder="key" aria-invalid={wrong && badKey(v)} onInput={(e) => change(i, { key: e.currentTarget.value })} />
           <input aria-label={`Description of ${v.key}`} value={v.name ?? ''} placeholder="description" onInput={(e) => change(i, { name: e.currentTarget.value })} />
           <Percent label={`Share of ${v.key}`} value={v.rollout_percentage ?? 0} invalid={wrong && !draft.variants.some(badKey)} onChange={(n) => change(i, { rollout_percentage: n })} />

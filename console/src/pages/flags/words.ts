@@ -92,6 +92,16 @@ export function filterWords(f: PropertyFilter): string {
   return `${f.key} ${operator.words}${operator.value === 'none' ? '' : ' ' + (operator.value === 'range' && Array.isArray(f.value) ? f.value.map(valueText).join(' and ') : valueText(f.value))}`
 }
 
+// shadeOf returns the color of an answer of a flag: that of its variant in the editor, the first
+// one for on, and grey for off and no answer.
+export function shadeOf(variants: Variant[] | undefined, answer: string): number {
+  if (answer === 'false' || answer === '') return grey
+  const at = variants?.findIndex((v) => v.key === answer) ?? -1
+  if (at >= 0 || answer === 'true') return Math.max(at, 0) % grey
+  return [...answer].reduce((sum, c) => sum + (c.codePointAt(0) ?? 0), variants?.length ?? 0) % grey // of a former variant
+}
+const grey = 5 // the last of the colors, after those of variants
+
 // operationWords says what a scheduled change does.
 export function operationWords(payload: Schemas['ScheduledOperation']): string {
   const { operation, value } = payload

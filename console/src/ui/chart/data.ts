@@ -5,6 +5,7 @@ import { countText } from '../time'
 export interface ChartSeries {
   name: string
   points: [time: number, value: number | null][] // Unix seconds, ascending; null is a gap
+  shade?: number // its color, by default the next one
 }
 export type ChartUnit = 'number' | 'bytes' | 'seconds' | 'per second' | 'percent'
 type Row = (number | null | undefined)[]

@@ -6,6 +6,7 @@ import { isolated, smallestStep, stackUp, tickText, valueText, type Aligned, typ
 export interface PlotOptions {
   data: Aligned
   names: string[]
+  shades: number[] // the colors of the series
   unit: ChartUnit
   kind: 'line' | 'area' | 'bars'
   stacked: boolean
@@ -64,7 +65,7 @@ export function draw(box: HTMLElement, options: PlotOptions): Plot {
         ...(unit === 'number' && whole(data) && { incrs: counts }), gap: 6, space: 28, ...(unit === 'bytes' && { incrs: binary }), ...(unit === 'seconds' && { incrs: durations }), values: (_, splits) => splits.map((v) => valueText(v, unit)) },
     ],
     series: [{}, ...order.map((at) => {
-      const color = colorOf(box, `--series-${at % 6}`)
+      const color = colorOf(box, `--series-${(options.shades[at] ?? at) % 6}`)
       const filled = stacked || kind === 'bars' ? color : kind === 'area' ? faded(color) : undefined
       return {
         label: options.names[at] ?? '', stroke: color, width: kind === 'bars' ? 0 : 1.5,
