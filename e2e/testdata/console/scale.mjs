@@ -73,6 +73,8 @@ await run(async () => {
   await visit('Persons', {
     open: go('Persons'), search: search('person-7@example.com'),
     person: () => page.locator('main a[href*="/persons/"]').first().click(),
+    'flags of the person': () => page.getByRole('navigation', { name: 'Parts of the person' }).getByRole('link', { name: 'Flags' }).click(),
+    'next flags': () => page.getByRole('button', { name: 'Next' }).click(),
   })
   for (const name of ['Actions', 'Plugins', 'Dead letters', 'Health', 'Settings']) await visit(name, { open: go(name) })
 })

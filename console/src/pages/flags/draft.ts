@@ -63,7 +63,7 @@ export function filtersOf(d: Draft): Filters {
 }
 
 // keptPayloads leaves out empty payloads and those of variants that are gone.
-function keptPayloads(d: Draft): Record<string, string> {
+export function keptPayloads(d: Draft): Record<string, string> {
   const names = new Set(d.variants.length ? d.variants.map((v) => v.key) : ['true'])
   return Object.fromEntries(Object.entries(d.payloads).filter(([name, text]) => names.has(name) && text.trim() !== ''))
 }
@@ -126,7 +126,7 @@ export function lines(d: Draft, part: Part): string[] {
 function specialLines(s: Special): string[] {
   const found: string[] = []
   if (s.feature_enrollment) found.push('people who opted in get it')
-  else for (const g of s.super_groups?.slice(0, 1) ?? []) found.push(`first: ${setWords(g)}`)
+  else for (const g of s.super_groups ?? []) found.push(`first: ${setWords(g)}`)
   if (s.holdout) found.push(`${s.holdout.exclusion_percentage ?? 0}% are held out as holdout-${s.holdout.id}`)
   return found.length ? found : ['none']
 }
@@ -166,7 +166,7 @@ export function problems(d: Draft, from?: Draft): Record<string, string> {
   if (!d.key) found.key = 'A flag needs a key.'
   else if (!/^[a-zA-Z0-9_-]+$/.test(d.key)) found.key = 'Only letters, digits, - and _.'
   if (!d.variants.every((v) => isShare(v.rollout_percentage))) found.variants = 'Each share is a number from 0 to 100.'
-  else if (d.variants.length && variantSum(d.variants) !== 100) found.variants = `The shares sum to ${variantSum(d.variants)}%, and must to 100%.`
+  else if (d.variants.length && variantSum(d.variants) !== 100) found.variants = `The shares sum to ${variantSum(d.variants)}%; they must sum to 100%.`
   const keys = d.variants.map((v) => v.key)
   if (keys.some((k) => !k)) found.variants = 'Each variant needs a key.'
   else if (new Set(keys).size < keys.length) found.variants = 'Two variants have the same key.'

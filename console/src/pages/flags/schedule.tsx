@@ -11,8 +11,9 @@ import { Icon } from '../../ui/icon'
 import type { ConditionSet } from '../../api/types'
 import { exactTime } from '../../ui/time'
 import { Condition, focusInvalid, useKnown } from './condition'
-import { conditionProblem } from './draft'
+import { conditionProblem, draftOf, keptPayloads, problems, same } from './draft'
 import { mayEdit } from './rights'
+import { Variants } from './variants'
 import { operationWords } from './words'
 
 type Change = Schemas['ScheduledChange']
@@ -76,16 +77,19 @@ function Form({ project, flag, onMade, onClose }: { project: string; flag: Flag;
   const [what, setWhat] = useState(first.what)
   const [at, setAt] = useState(first.at)
   const [set, setSet] = useState(everyone)
+  const [base] = useState(() => draftOf(flag))
+  const [draft, setDraft] = useState(base) // for its variants and payloads
   const [busy, setBusy] = useState(false)
   const [tried, setTried] = useState(false)
-  useGuard(what !== first.what || at !== first.at || set !== everyone)
+  useGuard(what !== first.what || at !== first.at || set !== everyone || draft !== base)
   const time = new Date(at)
   const problem = Number.isNaN(time.getTime()) ? 'Choose a day and a time.' : time.getTime() <= Date.now() ? 'The time must be in the future.' : null
-  const unfinished = what === 'condition' ? conditionProblem(set) : undefined
+  const wrong = problems(draft, base)
+  const unfinished = what === 'condition' ? conditionProblem(set) : what !== 'variants' ? undefined : Object.values(wrong)[0] ?? (draft.variants.length === 0 ? 'Add the variants.' : same([draft.variants, draft.payloads], [base.variants, base.payloads]) ? 'Change the variants.' : undefined)
   const make = async () => {
     setBusy(true)
     const page = here()
-    const payload: Change['payload'] = what === 'condition' ? { operation: 'add_release_condition', value: { groups: [set] } } : { operation: 'update_status', value: what === 'on' }
+    const payload: Change['payload'] = what === 'condition' ? { operation: 'add_release_condition', value: { groups: [set] } } : what === 'variants' ? { operation: 'update_variants', value: { variants: draft.variants, payloads: keptPayloads(draft) } } : { operation: 'update_status', value: what === 'on' }
     try {
       await api.post('/api/projects/{project_id}/scheduled_changes', { path: { project_id: project }, body: { record_id: flag.id, model_name: 'FeatureFlag', payload, scheduled_at: time.toISOString() } })
       page.say('The change is scheduled.')
@@ -99,13 +103,15 @@ function Form({ project, flag, onMade, onClose }: { project: string; flag: Flag;
     <form class="card card-body stack" aria-label="Schedule a change" onSubmit={(e) => { e.preventDefault(); setTried(true); if (problem || unfinished) focusInvalid(e.currentTarget); else void make() }}>
       <div class="schedule-form">
         <Field id="schedule-what" label="Change">
-          <select id="schedule-what" value={what} onChange={(e) => setWhat(e.currentTarget.value)}><option value="on">Turn on</option><option value="off">Turn off</option><option value="condition">Add a condition</option></select>
+          <select id="schedule-what" value={what} onChange={(e) => setWhat(e.currentTarget.value)}><option value="on">Turn on</option><option value="off">Turn off</option><option value="condition">Add a condition</option><option value="variants">Change the variants</option></select>
         </Field>
         <Field id="schedule-at" label="At" error={problem} hint={`in your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}`}>
           <input id="schedule-at" type="datetime-local" value={at} onInput={(e) => setAt(e.currentTarget.value)} />
         </Field>
       </div>
       {what === 'condition' && <Condition title="Then also for" project={project} index={0} count={1} set={set} groupType={flag.filters.aggregation_group_type_index} variants={flag.filters.multivariate?.variants ?? []} known={known} error={tried ? unfinished : undefined} onChange={setSet} onMove={() => undefined} onRemove={() => undefined} />}
+      {what === 'variants' && <Variants draft={draft} problems={tried ? wrong : {}} onChange={setDraft} />}
+      {what === 'variants' && tried && unfinished && !wrong.variants && <p class="field-error" role="alert">{unfinished}</p>}
       <div class="row">
         <button type="submit" class="button primary" disabled={busy || problem !== null}>Schedule</button>
         <button type="button" class="button" onClick={onClose}>Close</button>

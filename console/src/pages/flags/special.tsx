@@ -19,7 +19,8 @@ export function SpecialRules({ project, draft, known, problems, onChange }: Prop
   const how = access(special)
   const choose = (to: string) => set({ feature_enrollment: to === 'property' ? true : special.feature_enrollment === undefined ? undefined : false, super_groups: to === 'condition' ? [optIn] : special.super_groups === undefined ? undefined : null })
   const share = special.holdout?.exclusion_percentage ?? 10
-  const first = special.super_groups?.[0]
+  const all = special.super_groups ?? []
+  const change = (i: number, g: ConditionSet) => set({ super_groups: all.map((old, at) => (at === i ? g : old)) })
   return (
     <details class="card card-body special" open={how !== 'none' || Boolean(special.holdout)}>
       <summary>Early access and holdout</summary>
@@ -31,10 +32,10 @@ export function SpecialRules({ project, draft, known, problems, onChange }: Prop
           </select>
           <p class="hint">{how === 'none' ? 'The conditions above decide for everyone.' : how === 'property' ? <>The property <code>{`$feature_enrollment/${draft.key || 'KEY'}`}</code> of a person decides: <code>true</code> gives the flag, any other value takes it; without it the conditions decide.</> : 'For people who have its first property it decides alone, before all other conditions.'}</p>
         </div>
-        {how === 'condition' && first && (
-          <Condition title="First of all, if" project={project} index={0} count={1} set={first} groupType={null} variants={[]} known={known} error={problems['special-0']}
-            onChange={(g) => set({ super_groups: [g, ...(special.super_groups ?? []).slice(1)] })} onMove={() => undefined} onRemove={() => undefined} />
-        )}
+        {how === 'condition' && all.map((group, i) => (
+          <Condition key={i} title={i === 0 ? 'First of all, if' : 'Then if'} project={project} index={i} count={1} set={group} groupType={null} variants={[]} known={known} error={problems[`special-${i}`]}
+            onChange={(g) => change(i, g)} onMove={() => undefined} onRemove={() => undefined} />
+        ))}
         <label class="check"><input type="checkbox" checked={Boolean(special.holdout)} onChange={(e) => set({ holdout: e.currentTarget.checked ? { id: 1, exclusion_percentage: 10 } : null })} /> Hold out a share of people</label>
         {problems.holdout && <p class="field-error" role="alert">{problems.holdout}</p>}
         {special.holdout && (
