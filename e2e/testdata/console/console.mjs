@@ -186,7 +186,7 @@ await run(async () => {
     await page.getByLabel('Distinct id').fill('ada')
     await button('Explain').click()
     await page.getByText('new-nav', { exact: true }).click()
-    await page.locator('details[open]').getByText('condition 1').waitFor()
+    await page.locator('details[open]').getByText('condition 1').first().waitFor()
     await check('why')
     await button('Change a property').click()
     await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Property')

@@ -10,7 +10,7 @@ import { Icon } from '../../ui/icon'
 import { useCohort } from '../../ui/picks'
 import { useGroupTypes } from '../why/groups'
 import { typeWords } from '../persons/words'
-import { Condition, useKnown } from './condition'
+import { Condition, focusNext, useKnown } from './condition'
 import { decideFor, emptyFilter, type Draft } from './draft'
 import { SpecialRules } from './special'
 import { Chips } from './values'
@@ -45,7 +45,7 @@ export function Editor({ project, draft, problems, onChange, flag, isNew, fixed,
               onChange={(g) => setGroup(i, g)} onMove={(by) => move(i, by)} onRemove={() => set({ groups: draft.groups.filter((_, at) => at !== i) })} />
           ))}
           <div class="row">
-            <button type="button" class="button" onClick={() => set({ groups: [...draft.groups, { properties: [emptyFilter(draft.by)], rollout_percentage: 100 }] })}><Icon name="plus" /> Add a condition</button>
+            <button type="button" class="button" onClick={(e) => { if (e.currentTarget.parentElement) focusNext(e.currentTarget.parentElement, '.condition'); set({ groups: [...draft.groups, { properties: [emptyFilter(draft.by)], rollout_percentage: 100 }] }) }}><Icon name="plus" /> Add a condition</button>
             <span class="muted small">The first condition that matches decides. For everyone else it is off.</span>
           </div>
         </div>

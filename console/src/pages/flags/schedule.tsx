@@ -40,7 +40,7 @@ export function Schedule({ project, flag }: { project: string; flag: Flag }) {
     <section class="stack">
       {mayEdit(flag) && !making && <div class="row"><button type="button" class="button" onClick={() => setMaking(true)}><Icon name="clock" /> Schedule a change</button></div>}
       {making && <Form project={project} flag={flag} onMade={changed} onClose={() => setMaking(false)} />}
-      {changes.length === 0 && !making && <Empty title="Nothing is scheduled"><p>A change can be made at a time in the future: turn the flag on for a launch at night, off after a campaign, or add a condition.</p></Empty>}
+      {changes.length === 0 && !making && <Empty title="Nothing is scheduled"><p>A change can take effect at a time in the future: turn the flag on for a launch at night, off after a campaign, add a condition, or change the variants.</p></Empty>}
       {changes.length > 0 && (
         <ul class="history" aria-label="Scheduled changes">
           {changes.map((c) => (
