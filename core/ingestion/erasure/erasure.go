@@ -21,7 +21,9 @@
 // id has a mark for each. The nodes keep no marks in memory: each transaction of the
 // pipeline takes a shared lock of the database and reads the marks that concern its
 // records (Partition.Load); the transaction that writes marks takes the lock alone, so
-// it waits for those that do not know them, on any node.
+// it waits for those that do not know them, on any node. A node that takes a partition over
+// while an erasure is carried out does not wait for it, because the marks are there; it
+// waits only to recover one that the database does not know.
 //
 // Deliveries to sinks leave out the events that are not delivered yet. The package
 // does not reach copies outside of the server: what sinks have received, backups, and

@@ -69,6 +69,17 @@ func (m *memory) verdict(projectID int64, distinctID string, seq uint64) Verdict
 	return marks[hashID(m.key, projectID, distinctID)].verdict(seq)
 }
 
+// covers reports whether the marks concern all records before the one of an erasure.
+func (m *memory) covers(e *Erasure) bool {
+	for _, id := range e.DistinctIDs {
+		k := m.marks[e.ProjectID][hashID(m.key, e.ProjectID, id)]
+		if k.personSeq < e.Seq || e.Events && k.eventsSeq < e.Seq {
+			return false
+		}
+	}
+	return true
+}
+
 // prune removes the erasures whose records all readers have passed.
 func (m *memory) prune(passed uint64) {
 	m.mu.Lock()

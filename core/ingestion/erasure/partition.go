@@ -4,12 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
-	"github.com/guidonhq/guidon/core/retry"
 )
 
 // OnLog makes the service append the record of an erasure to every partition of a log,
@@ -85,69 +81,6 @@ type Partition struct {
 // Partition returns the erasures of a partition, for one unit of the pipeline.
 func (s *Service) Partition(number int) *Partition {
 	return &Partition{Service: s, records: s.partitions.Partition(number, 0), recovered: make(chan struct{})}
-}
-
-// Recover carries out the erasures that the partition holds behind a record and that
-// the database does not know; false when ctx ends first.
-func (p *Partition) Recover(ctx context.Context, after uint64) bool {
-	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
-	ok := retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
-		func(err error) { p.log.Warn("waiting to recover erasures from the log", zap.Error(err)) })
-	if ok {
-		p.once.Do(func() { close(p.recovered) })
-	}
-	return ok
-}
-
-// WaitRecovered returns when Recover has succeeded; false when ctx ends first.
-func (p *Partition) WaitRecovered(ctx context.Context) bool {
-	select {
-	case <-p.recovered:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (p *Partition) recover(ctx context.Context, after uint64) error {
-	if err := p.load(ctx); err != nil {
-		return err
-	}
-	stats, err := p.records.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	if p.id == "" { // later, readers run
-		p.id = stats.ID
-	}
-	found, err := p.scan(ctx, p.records, p.id, max(after, max(stats.First, 1)-1), stats.Last)
-	if err != nil {
-		return err
-	}
-	p.processing.Lock()
-	defer p.processing.Unlock()
-	for i := range found {
-		e := &found[i]
-		at := place{p.id, e.Seq}
-		if err := p.store.insert(ctx, e); err != nil {
-			return err
-		}
-		if err := p.store.remember(ctx, p.memory.key, e, []place{at}, false); err != nil {
-			return err
-		}
-		done, err := p.store.isDone(ctx, e.ID)
-		if err != nil {
-			return err
-		}
-		if done {
-			continue
-		}
-		if err := p.remove(ctx, e); err != nil {
-			return err
-		}
-		p.log.Info("erasure recovered from the log", zap.String("erasure", e.ID), zap.Uint64("seq", e.Seq))
-	}
-	return nil
 }
 
 // Lock makes erasures on any node wait for the transaction of ctx before they delete

@@ -94,11 +94,14 @@ func (s *Service) recover(ctx context.Context, after uint64) error {
 		return err
 	}
 	found, err := s.scan(ctx, s.journal, s.journalID(), max(after, stats.First-1), stats.Last)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	unlock, err := s.lockProcessing(ctx)
 	if err != nil {
 		return err
 	}
-	s.processing.Lock()
-	defer s.processing.Unlock()
+	defer unlock()
 	for i := range found {
 		done, err := s.store.isDone(ctx, found[i].ID)
 		if err != nil {

@@ -62,8 +62,7 @@ type Service struct {
 	once        sync.Once     // closes recovered
 	truncate    atomic.Bool   // the write-ahead log of the database holds erased data
 
-	// processing is held while an erasure is carried out.
-	processing sync.Mutex
+	processing chan struct{} // holds a token while an erasure is carried out; see lockProcessing
 
 	mu       sync.Mutex
 	id       string // of the journal, "" before load
@@ -76,7 +75,7 @@ type Service struct {
 func New(d *db.DB, j Journal, p Persons, log *zap.Logger) *Service {
 	return &Service{
 		db: d, store: &store{d}, journal: j, persons: p, deadLetters: deadletter.NewStore(d), log: log.Named("erasure"),
-		wake: make(chan struct{}, 1), recovered: make(chan struct{}), waiting: map[string]chan error{},
+		wake: make(chan struct{}, 1), processing: make(chan struct{}, 1), recovered: make(chan struct{}), waiting: map[string]chan error{},
 	}
 }
 
@@ -226,8 +225,6 @@ func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
 	if err := s.load(drainCtx); err != nil {
 		return err
 	}
-	s.processing.Lock()
-	defer s.processing.Unlock()
 	open, err := s.store.open(drainCtx, 1000)
 	if err != nil {
 		return err
@@ -237,11 +234,35 @@ func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
 		if drainCtx.Err() != nil {
 			return drainCtx.Err()
 		}
-		err := s.carryOut(killCtx, &open[i])
+		err := s.carryOutOpen(drainCtx, killCtx, &open[i])
 		s.finish(&open[i], err)
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
+}
+
+// lockProcessing waits until no erasure is carried out; the caller calls unlock. It fails
+// when ctx ends.
+func (s *Service) lockProcessing(ctx context.Context) (unlock func(), err error) {
+	select {
+	case s.processing <- struct{}{}:
+		return func() { <-s.processing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// carryOutOpen carries out an erasure that was open. Recover may have done it since.
+func (s *Service) carryOutOpen(drainCtx, killCtx context.Context, e *Erasure) error {
+	unlock, err := s.lockProcessing(drainCtx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if done, err := s.store.isDone(drainCtx, e.ID); err != nil || done {
+		return err
+	}
+	return s.carryOut(killCtx, e)
 }
 
 // finish logs the end of an erasure and answers its request.
@@ -367,8 +388,11 @@ func (s *Service) load(ctx context.Context) error {
 	if s.journalID() != "" {
 		return nil
 	}
-	s.processing.Lock()
-	defer s.processing.Unlock()
+	unlock, err := s.lockProcessing(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if s.journalID() != "" {
 		return nil
 	}

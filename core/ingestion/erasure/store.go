@@ -100,6 +100,16 @@ func (s *store) isDone(ctx context.Context, id string) (bool, error) {
 	return n > 0, nil
 }
 
+// isSettled reports whether the erasure was carried out, or was requested from this
+// database: an erasure that is recovered from a log has no person.
+func (s *store) isSettled(ctx context.Context, id string) (bool, error) {
+	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND (done_at IS NOT NULL OR person_id <> 0)", id).Count(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for erasure %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
 // open returns erasures that are not done, the oldest first.
 func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 	var rows []erasureRow
@@ -123,7 +133,7 @@ func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 }
 
 // remember writes the number of the journal record and the hashes, with a mark for each
-// place. With wait, transactions that hold the lock have ended when it returns.
+// place. A done erasure stays without distinct ids. With wait, transactions that hold the lock have ended when it returns.
 func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []place, wait bool) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := cluster.Fence(ctx); err != nil {
@@ -139,7 +149,7 @@ func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []p
 			return fmt.Errorf("encode distinct ids: %w", err)
 		}
 		_, err = s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", e.Journal).Set("seq = ?", int64(e.Seq)).
-			Set("distinct_ids = ?", string(ids)).Where("id = ?", e.ID).Exec(ctx)
+			Set("distinct_ids = ?", string(ids)).Where("id = ? AND done_at IS NULL", e.ID).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("record erasure: %w", err)
 		}

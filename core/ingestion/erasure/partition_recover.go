@@ -1,0 +1,115 @@
+package erasure
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// Recover carries out the erasures that the partition holds behind a record and that
+// the database does not know; false when ctx ends first.
+func (p *Partition) Recover(ctx context.Context, after uint64) bool {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
+	ok := retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
+		func(err error) { p.log.Warn("waiting to recover erasures from the log", zap.Error(err)) })
+	if ok {
+		p.once.Do(func() { close(p.recovered) })
+	}
+	return ok
+}
+
+// WaitRecovered returns when Recover has succeeded; false when ctx ends first.
+func (p *Partition) WaitRecovered(ctx context.Context) bool {
+	select {
+	case <-p.recovered:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *Partition) recover(ctx context.Context, after uint64) error {
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	stats, err := p.records.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if p.id == "" { // later, readers run
+		p.id = stats.ID
+	}
+	found, err := p.scan(ctx, p.records, p.id, max(after, max(stats.First, 1)-1), stats.Last)
+	if err != nil {
+		return err
+	}
+	known, err := p.known(ctx, found)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		if known[i] {
+			continue
+		}
+		if err := p.recoverErasure(ctx, &found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known reports for each erasure whether nothing of it has to be recovered: its marks for
+// the partition are in the database, and it is done or was requested from this database,
+// so that the job of erasures does the rest while the partition is processed.
+func (p *Partition) known(ctx context.Context, found []Erasure) ([]bool, error) {
+	known := make([]bool, len(found))
+	if len(found) == 0 {
+		return known, nil
+	}
+	lowest := found[0].Seq
+	for i := range found {
+		lowest = min(lowest, found[i].Seq)
+	}
+	marked := memory{key: p.memory.key}
+	if err := p.store.marks(ctx, p.id, lowest, marked.set); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if !marked.covers(&found[i]) {
+			continue
+		}
+		settled, err := p.store.isSettled(ctx, found[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		known[i] = settled
+	}
+	return known, nil
+}
+
+// recoverErasure carries out an erasure that the database does not know. It waits for the
+// erasure that is carried out.
+func (p *Partition) recoverErasure(ctx context.Context, e *Erasure) error {
+	unlock, err := p.lockProcessing(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.store.insert(ctx, e); err != nil {
+		return err
+	}
+	if err := p.store.remember(ctx, p.memory.key, e, []place{{p.id, e.Seq}}, false); err != nil {
+		return err
+	}
+	if done, err := p.store.isDone(ctx, e.ID); err != nil || done {
+		return err
+	}
+	if err := p.remove(ctx, e); err != nil {
+		return err
+	}
+	p.log.Info("erasure recovered from the log", zap.String("erasure", e.ID), zap.Uint64("seq", e.Seq))
+	return nil
+}

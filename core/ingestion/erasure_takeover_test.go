@@ -1,0 +1,140 @@
+package ingestion_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// blockedRemovals are removals of which each waits for proceed.
+type blockedRemovals struct {
+	removals
+	reached, proceed chan struct{}
+}
+
+func (r *blockedRemovals) Remove(ctx context.Context, one *persons.Removal) error {
+	select {
+	case r.reached <- struct{}{}:
+	default:
+	}
+	<-r.proceed
+	return r.removals.Remove(ctx, one)
+}
+
+// startBlockedErasure starts a node whose erasure of a distinct id is deleting until
+// proceed is called.
+func startBlockedErasure(t *testing.T, d *db.DB, log eventlog.Log, id string) (s *erasure.Service, p *blockedRemovals, proceed func()) {
+	t.Helper()
+	p = &blockedRemovals{reached: make(chan struct{}, 1), proceed: make(chan struct{})}
+	s = startErasuresOnLog(t, d, log, p)
+	erased := make(chan error, 1)
+	go func() {
+		erased <- s.Erase(context.Background(), persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: []string{id}, Events: true})
+	}()
+	open := true
+	proceed = func() {
+		if !open {
+			return
+		}
+		open = false
+		close(p.proceed)
+		if err := <-erased; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(proceed)
+	<-p.reached
+	return s, p, proceed
+}
+
+// A node that is deleting the data of a person processes partitions that it takes over
+// meanwhile, also those with the record of that erasure.
+func TestErasureDoesNotBlockTakeover(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		log := ingestiontest.NewMemoryLog(12)
+		acceptOnLog(t, log, "before", "u")
+		acceptOnLog(t, log, "other", "v")
+		e, p, proceed := startBlockedErasure(t, d, log, "u")
+		s := &stage{db: d}
+		for _, id := range []string{"u", "v"} {
+			startPartition(t, d, log, eventlog.PartitionOf(1, id, 12), e, nil, s)
+		}
+		acceptOnLog(t, log, "after", "u")
+		eventually(t, "events during the erasure", func() bool {
+			got := s.list()
+			return slices.Contains(got, "other") && slices.Contains(got, "after")
+		})
+		if slices.Contains(s.list(), "before") {
+			t.Error("an erased event was processed")
+		}
+		if n := len(p.list()); n != 0 {
+			t.Errorf("%d erasures ended", n)
+		}
+		proceed()
+		if n := len(p.list()); n != 1 {
+			t.Errorf("%d removals of one erasure", n)
+		}
+		var ids string
+		if err := d.Read(t.Context()).NewRaw("SELECT distinct_ids FROM erasures").Scan(t.Context(), &ids); err != nil || ids != "[]" {
+			t.Errorf("a carried out erasure has the distinct ids %s: %v", ids, err)
+		}
+	})
+}
+
+// The recovery of an erasure that the database does not know waits for the one that is
+// carried out, and a drain ends the wait.
+func TestDrainEndsRecovery(t *testing.T) {
+	t.Parallel()
+	d, log := dbtest.SQLite(t), ingestiontest.NewMemoryLog(2)
+	lost := startErasuresOnLog(t, dbtest.SQLite(t), log, &removals{}) // of a database that is gone
+	if err := lost.Erase(t.Context(), persons.Removal{ProjectID: 1, PersonID: 3, DistinctIDs: []string{"w"}, Events: true}); err != nil {
+		t.Fatal(err)
+	}
+	e, _, _ := startBlockedErasure(t, d, log, "u")
+	s := &stage{db: d}
+	w := startPartition(t, d, log, eventlog.PartitionOf(1, "w", 2), e, nil, s)
+	acceptOnLog(t, log, "after", "w")
+	time.Sleep(200 * time.Millisecond) // the lane waits by then, most likely
+	if got := s.list(); len(got) != 0 {
+		t.Errorf("processed %q before the erasure of the log", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := w.Stop(ctx); err != nil {
+		t.Fatalf("drain during the wait: %v", err)
+	}
+}
+
+// A done erasure whose record is read again stays without its distinct ids.
+func TestRecoveryForgetsDistinctIDs(t *testing.T) {
+	t.Parallel()
+	d, log := dbtest.SQLite(t), ingestiontest.NewMemoryLog(1)
+	e := startErasuresOnLog(t, d, log, &removals{})
+	if err := e.Erase(t.Context(), persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: []string{"u"}, Events: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Write(t.Context()).ExecContext(t.Context(), "DELETE FROM erased_ids"); err != nil { // as after a move to another log
+		t.Fatal(err)
+	}
+	p := erasure.New(d, nil, &removals{}, zap.NewNop())
+	p.OnLog(log)
+	if !p.Partition(0).Recover(t.Context(), 0) {
+		t.Fatal("not recovered")
+	}
+	var ids string
+	var marks int
+	if err := d.Read(t.Context()).NewRaw("SELECT distinct_ids, (SELECT count(*) FROM erased_ids) FROM erasures").Scan(t.Context(), &ids, &marks); err != nil || ids != "[]" || marks != 1 {
+		t.Errorf("distinct ids %s and %d marks: %v", ids, marks, err)
+	}
+}
