@@ -194,12 +194,14 @@ var mayImport = map[string][]string{
 
 	"core/events/dictionaries":    {"core/db", "core/db/rowcodec"},
 	"core/events/flagcalls":       with("core/events"),
-	"core/events/clickhouse":      with("core/events", "core/events/flagcalls", "core/events/dictionaries", "core/events/clickhouse/wire", "core/events/clickhouse/refusal", "core/events/clickhouse/personcolumn", "core/persons/stage"),
+	"core/events/clickhouse":      with("core/events", "core/events/flagcalls", "core/events/dictionaries", "core/events/clickhouse/...", "core/persons/stage"),
 	"core/events/eventapi":        with("core/auth/keyusage", "core/events", "core/events/tail", "core/web/stream"),
 	"core/events/tail":            with("core/db/pools", "core/events", "core/web/stream"),
 	"core/events/clickhouse/wire": {"core/fault"},
 
 	"core/events/clickhouse/refusal":      {"core/events/clickhouse/wire"},
+	"core/events/clickhouse/mutation":     {"core/events/clickhouse/wire", "core/fault"},
+	"core/events/clickhouse/health":       {"core/events/clickhouse/wire"},
 	"core/events/clickhouse/personcolumn": {"core/persons/stage"},
 
 	// Flags.

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/guidonhq/guidon/core/events/clickhouse/mutation"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // Check compares the version and the tables of the ClickHouse at a URL of events.url with
-// those that the store needs. It changes nothing. Tables that are missing are no error: the
+// those that the store needs, and finds deletions that fail. It changes nothing. Tables that are missing are no error: the
 // server makes them. It returns the version, or an error with the cause.
 func Check(ctx context.Context, url string) (version string, err error) {
 	c, err := wire.New(url)
@@ -21,6 +22,9 @@ func Check(ctx context.Context, url string) (version string, err error) {
 		return "", err
 	}
 	if _, err := s.checkExisting(ctx); err != nil {
+		return "", err
+	}
+	if err := mutation.New(c, eventTable).Check(ctx); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d.%d", s.schema.version[0], s.schema.version[1]), nil

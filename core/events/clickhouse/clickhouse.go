@@ -32,7 +32,9 @@
 // Events have no person of their own but the one at the time; the current one comes from
 // PostgreSQL with each query. A merge rewrites nothing. The erasure of a person is recorded in
 // event_erasures before ClickHouse rewrites its parts; until that is done, every query leaves
-// these events out.
+// these events out. A loop beside that of the insertions finishes recorded erasures (package
+// mutation), so a deletion that fails in ClickHouse stops neither insertions nor later
+// erasures.
 //
 // # Failures
 //
@@ -59,6 +61,8 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/health"
+	"github.com/guidonhq/guidon/core/events/clickhouse/mutation"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
@@ -71,7 +75,8 @@ type Store struct {
 	limit  int64 // bytes of the outbox
 
 	schema  schemaState
-	health  health
+	health  *health.Tracker
+	deleter *mutation.Deleter
 	away    atomic.Int64 // unix microseconds until which ClickHouse is not asked for known events
 	drainer string       // identifies this process in event_outbox_state
 
@@ -79,6 +84,8 @@ type Store struct {
 	uncertain bool       // the outcome of the previous insertion is unknown
 	parted    bool       // a part of the previous events is left
 	inserted  []passed
+
+	eraseTimeout time.Duration // of one attempt to delete the events of an erasure
 
 	wake   chan struct{}
 	stored func() // runs after the commit of a batch
@@ -106,7 +113,7 @@ func Open(cfg events.Config, d *db.DB, log *zap.Logger, reg prometheus.Registere
 		return nil, err
 	}
 	if reg != nil {
-		if err := s.Register(reg); err != nil {
+		if err := s.health.Register(reg); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +131,8 @@ func New(cfg events.Config, d *db.DB, shared *events.Shared, log *zap.Logger) (*
 	}
 	s := &Store{
 		db: d, shared: shared, client: c, log: log.Named("events.clickhouse"), limit: cfg.OutboxBytes,
-		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1), health: newHealth(),
+		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1), health: health.New(),
+		deleter: mutation.New(c, eventTable), eraseTimeout: eraseTimeout,
 	}
 	s.stored = s.wakeUp
 	return s, nil
@@ -156,6 +164,7 @@ func (s *Store) Start() {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.run(ctx) })
 	loops.Go(func() { s.watch(ctx) })
+	loops.Go(func() { s.finishErasures(ctx) })
 	go func() {
 		defer close(s.done)
 		loops.Wait()
@@ -186,7 +195,7 @@ func (s *Store) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.health.record(err)
+			s.health.Record(err)
 			s.log.Warn("ClickHouse does not take events; retrying", zap.Error(err), zap.Duration("after", pause))
 			wait, pause = pause, min(2*pause, retryMax)
 		case n > 0:
@@ -209,16 +218,16 @@ func (s *Store) run(ctx context.Context) {
 	}
 }
 
-// recover checks the tables, and finishes the erasures of an earlier process.
+// recover checks the tables.
 func (s *Store) recover(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	s.health.record(nil)
+	s.health.Record(nil)
 	if row, err := s.lastLeft(ctx); err == nil && row > 0 {
 		s.log.Warn("PostgreSQL has events from before events.url was set, which queries do not find unless they were copied: guidon migrate-data --to clickhouse", zap.Int64("rows", row))
 	}
-	return s.finishErasures(ctx)
+	return nil
 }
 
 // Flush inserts the rows that are in the outbox when it is called, and returns when

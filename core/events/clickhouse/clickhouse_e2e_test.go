@@ -26,6 +26,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/health"
 	"github.com/guidonhq/guidon/core/events/flagcalls"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
@@ -291,7 +292,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCount(t, service, 100)
-	if o, err := s.readFigures(t.Context()); err != nil || o != (Outbox{}) {
+	if o, err := s.readFigures(t.Context()); err != nil || o != (health.Outbox{}) {
 		t.Errorf("after the insertion: %+v %v", o, err)
 	}
 	if _, err := Check(t.Context(), cfg.URL); err != nil {

@@ -309,7 +309,7 @@ func (m *move) removeOthers(ctx context.Context, list []position, low, high int6
 		}
 	}
 	m.report.Removed += int64(len(others))
-	return missing, m.mutate(ctx, "row IN ("+joinInts(others)+")")
+	return missing, m.deleteWhere(ctx, "row IN ("+joinInts(others)+")")
 }
 
 // insertRows reads the missing events and inserts them.

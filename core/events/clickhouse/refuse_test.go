@@ -20,6 +20,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/health"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/sdk"
@@ -164,7 +165,7 @@ func TestRefusedEventIsGivenUp(t *testing.T) {
 	if f.insertions > 60 {
 		t.Errorf("%d insertions for three events", f.insertions)
 	}
-	if st := s.health.current(); st.Degraded() {
+	if st := s.health.Current(); st.Degraded() {
 		t.Errorf("the status is %+v", st)
 	}
 	f.trouble = func([]event) string { return "" }
@@ -208,8 +209,8 @@ func TestTroubleOfTheServerWaits(t *testing.T) {
 			if !fault.Is(err, fault.Unavailable) {
 				t.Fatalf("got %v", err)
 			}
-			if s.health.record(err); s.health.current().State != Refused || !strings.Contains(s.health.current().Message, "DB::Exception") && !strings.Contains(s.health.current().Message, "ClickHouse refused") {
-				t.Errorf("the status is %+v", s.health.current())
+			if s.health.Record(err); s.health.Current().State != health.Refused || !strings.Contains(s.health.Current().Message, "DB::Exception") && !strings.Contains(s.health.Current().Message, "ClickHouse refused") {
+				t.Errorf("the status is %+v", s.health.Current())
 			}
 			if len(*kept) > 0 {
 				t.Errorf("given up: %q", *kept)

@@ -18,16 +18,19 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/health"
 )
 
-// fakeServer answers as a ClickHouse of a version, which has no tables.
-func fakeServer(version *atomic.Value) http.Handler {
+// fakeServer answers as a ClickHouse of a version, which has no tables. granted allows to read
+// system.mutations.
+func fakeServer(version *atomic.Value, granted *atomic.Bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		statement, _ := io.ReadAll(r.Body)
 		switch text := string(statement); {
 		case strings.HasPrefix(text, "SELECT version()"):
 			_, _ = w.Write(appendString(nil, version.Load().(string)))
-		case strings.Contains(text, "FROM system.tables WHERE"), text == "SELECT 1":
+		case strings.Contains(text, "FROM system.tables WHERE"), strings.Contains(text, "FROM system.columns WHERE database = 'system'"), text == "SELECT 1":
+		case strings.Contains(text, "FROM system.mutations WHERE") && granted.Load():
 		default:
 			w.Header().Set("X-ClickHouse-Exception-Code", "497")
 			w.WriteHeader(http.StatusForbidden)
@@ -55,9 +58,9 @@ func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 // waitFor waits until the status of s has a state.
 func waitFor(t *testing.T, s *Store, state, message string) {
 	t.Helper()
-	var st Status
+	var st health.Status
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if st = s.health.current(); st.State == state && strings.Contains(st.Message, message) {
+		if st = s.health.Current(); st.State == state && strings.Contains(st.Message, message) {
 			return
 		}
 	}
@@ -67,8 +70,9 @@ func waitFor(t *testing.T, s *Store, state, message string) {
 // A ClickHouse that is away or refuses events at the start is in the status, until it works.
 func TestTroubleAtTheStartIsVisible(t *testing.T) {
 	var version atomic.Value
+	var granted atomic.Bool
 	version.Store("17.1.3.4")
-	server := httptest.NewUnstartedServer(fakeServer(&version))
+	server := httptest.NewUnstartedServer(fakeServer(&version, &granted))
 	defer server.Close()
 	cfg, d := events.DefaultConfig(), dbtest.Postgres(t)
 	cfg.URL = "clickhouse://" + server.Listener.Addr().String() + "/guidon"
@@ -79,8 +83,8 @@ func TestTroubleAtTheStartIsVisible(t *testing.T) {
 	for _, test := range []struct {
 		cfg            events.Config
 		state, message string
-	}{{away, Unavailable, "not reachable"}, {cfg, Refused, "ClickHouse 17.1.3.4 is too old"}} {
-		if test.state == Refused {
+	}{{away, health.Unavailable, "not reachable"}, {cfg, health.Refused, "ClickHouse 17.1.3.4 is too old"}} {
+		if test.state == health.Refused {
 			server.Start()
 		}
 		s, err := New(test.cfg, d, events.NewShared(d), zaptest.NewLogger(t))
@@ -88,32 +92,33 @@ func TestTroubleAtTheStartIsVisible(t *testing.T) {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		if err := s.Register(reg); err != nil {
+		if err := s.health.Register(reg); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok := s.Status().(Status); !ok || st.State != Starting || st.Degraded() {
+		if st, ok := s.Status().(health.Status); !ok || st.State != health.Starting || st.Degraded() {
 			t.Errorf("before the start: %+v", st)
 		}
 		s.Start()
 		defer s.Stop()
 		waitFor(t, s, test.state, test.message)
-		if !s.health.current().Degraded() {
+		if !s.health.Current().Degraded() {
 			t.Errorf("%s is not degraded", test.state)
 		}
 		if up := value(t, reg, "guidon_events_clickhouse_up"); up != 0 {
 			t.Errorf("guidon_events_clickhouse_up is %v", up)
 		}
-		if test.state == Refused { // the next trouble after the first one is repaired
+		if test.state == health.Refused { // the next trouble after the first one is repaired
 			version.Store("24.8.1.1")
-			waitFor(t, s, Refused, "Not enough privileges")
+			waitFor(t, s, health.Refused, "Not enough privileges")
 		}
 	}
 }
 
 func TestCheck(t *testing.T) {
 	var version atomic.Value
+	var granted atomic.Bool
 	version.Store("24.8.1.1")
-	server := httptest.NewTLSServer(fakeServer(&version))
+	server := httptest.NewTLSServer(fakeServer(&version, &granted))
 	defer server.Close()
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
@@ -125,6 +130,10 @@ func TestCheck(t *testing.T) {
 	}
 	ca := write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	host := "clickhouses://" + server.Listener.Addr().String() + "/db"
+	if _, err := Check(t.Context(), host+"?ca_file="+ca); err == nil || !strings.Contains(err.Error(), "read system.mutations: ClickHouse refused (497)") || !Reached(err) {
+		t.Errorf("without the right to read system.mutations: %v", err)
+	}
+	granted.Store(true)
 	if v, err := Check(t.Context(), host+"?ca_file="+ca); err != nil || v != "24.8" {
 		t.Errorf("with the certificate: %q %v", v, err)
 	}

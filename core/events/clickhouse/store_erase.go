@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/guidonhq/guidon/core/events"
-	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // eraseIDs is how many distinct ids one erasure has, and eraseChunk how many events one call
@@ -18,8 +16,9 @@ const (
 )
 
 // Erase implements events.Backend. One transaction corrects what was counted and records the
-// erasure: from then on, queries leave the events out. Then ClickHouse deletes them. An
-// erasure that was interrupted in between is finished by the next one.
+// erasure: from then on, queries leave the events out. Then ClickHouse deletes them. If
+// that takes longer than eraseTimeout, or fails, Erase fails with Unavailable, and the loop of
+// finishErasures goes on; a later call waits again.
 func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
 	if err := s.prepare(ctx); err != nil {
 		return 0, err
@@ -31,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string
 		}
 		total += n
 	}
-	return total, s.finishErasures(ctx)
+	return total, s.deleteErased(ctx, projectID, distinctIDs)
 }
 
 // recordErasure needs the events of the distinct ids in ClickHouse: it inserts the outbox
@@ -85,47 +84,6 @@ func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string
 	return int64(len(erased)), err
 }
 
-// finishErasures deletes the events of recorded erasures.
-func (s *Store) finishErasures(ctx context.Context) error {
-	list, err := s.erasures(ctx, 0)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		condition, err := list[i].condition()
-		if err != nil {
-			return err
-		}
-		if err := s.mutate(ctx, condition); err != nil {
-			return err
-		}
-		if err := s.removeErasure(ctx, list[i].ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mutate deletes events and returns when ClickHouse has rewritten their parts.
-func (s *Store) mutate(ctx context.Context, condition string) error {
-	if err := s.client.Exec(ctx, "ALTER TABLE "+eventTable+" DELETE WHERE "+condition, nil, nil); err != nil {
-		return err
-	}
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		var open int64
-		err := s.client.Query(ctx, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND table = "+quote(eventTable)+" AND NOT is_done",
-			func(r *wire.Reader) error { open = r.Int(); return nil })
-		if err != nil || open == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
 // DeleteExpired implements events.Backend. ClickHouse deletes all events of x at once, because
 // each deletion rewrites parts; the number may be larger than limit.
 func (s *Store) DeleteExpired(ctx context.Context, x events.Expiry, _ int) (int, error) {
@@ -136,5 +94,9 @@ func (s *Store) DeleteExpired(ctx context.Context, x events.Expiry, _ int) (int,
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	return int(n), s.mutate(ctx, expired(x))
+	bounded, cancel := context.WithTimeout(ctx, expireTimeout)
+	defer cancel()
+	// An unfinished deletion with an earlier bound is finished first: the next round deletes
+	// the rest.
+	return int(n), s.deleter.Delete(bounded, fmt.Sprintf("expiry of project %d, event %s", x.ProjectID, x.Event), expired(x))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/health"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
@@ -84,7 +85,7 @@ func (s *Store) lockRows(ctx context.Context) (last, bytes int64, err error) {
 }
 
 // readFigures returns the size and the age of the outbox.
-func (s *Store) readFigures(ctx context.Context) (o Outbox, err error) {
+func (s *Store) readFigures(ctx context.Context) (o health.Outbox, err error) {
 	return o, s.db.Read(ctx).NewRaw(`SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, (SELECT last_row - inserted_row FROM event_outbox_state WHERE id = 1),
 			greatest(coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0), 0)::DOUBLE PRECISION
 		FROM event_outbox`).Scan(ctx, &o.Batches, &o.Bytes, &o.Events, &o.OldestSeconds)

@@ -93,7 +93,7 @@ func (s *Store) known(ctx context.Context, ids []events.Identity) (known []bool,
 	err = s.markStored(bounded, ids, known)
 	if err != nil && ctx.Err() == nil {
 		s.away.Store(time.Now().Add(awayPause).UnixMicro())
-		s.health.record(err)
+		s.health.Record(err)
 		s.log.Warn("lookup of uuids in ClickHouse failed; accepting events unchecked", zap.Error(err))
 		return known, false, nil
 	}
@@ -117,7 +117,7 @@ func (s *Store) flushOnce(ctx context.Context) (n int, err error) {
 	switch {
 	case err != nil:
 		s.uncertain, s.inserted = true, inserted
-		s.health.failures.Inc()
+		s.health.Failures.Inc()
 		return 0, fmt.Errorf("insert the outbox: %w", err)
 	case n > 0:
 		s.uncertain = s.parted
@@ -165,8 +165,8 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.health.record(nil)
-	s.health.inserted.Add(float64(done.Stored))
+	s.health.Record(nil)
+	s.health.Inserted.Add(float64(done.Stored))
 	if s.parted = len(done.Left) > 0; s.parted {
 		last = done.Left[0].row - 1
 		if err := s.cutBatch(ctx, batches, done.Left); err != nil {
