@@ -201,6 +201,7 @@ var mayImport = map[string][]string{
 
 	"core/events/clickhouse/refusal":      {"core/events/clickhouse/wire"},
 	"core/events/clickhouse/mutation":     {"core/events/clickhouse/wire", "core/fault"},
+	"core/events/clickhouse/erased":       {"core/db", "core/events/clickhouse/wire"},
 	"core/events/clickhouse/health":       {"core/events/clickhouse/wire"},
 	"core/events/clickhouse/personcolumn": {"core/persons/stage"},
 

@@ -40,6 +40,7 @@ var leftOut = map[string]string{
 	"event_outbox":       "events on their way to ClickHouse; both must have none",
 	"event_outbox_uuids": "the uuids of event_outbox",
 	"event_outbox_state": "the target has its own rows of events",
+	"event_insertion":    "the target has its own rows of events",
 	"event_erasures":     "erasures that ClickHouse has not finished",
 	"cluster_nodes":      "they name processes that use the source",
 	"cluster_leases":     "they name processes that use the source",

@@ -34,7 +34,7 @@ func Check(ctx context.Context, url string) (version string, err error) {
 func (s *Store) checkExisting(ctx context.Context) (exist bool, err error) {
 	exist = true
 	for table, columns := range tables {
-		found, err := s.hasTable(ctx, table)
+		found, err := s.client.HasTable(ctx, table)
 		if err == nil && found {
 			err = s.checkTable(ctx, table, columns)
 		}
@@ -44,27 +44,6 @@ func (s *Store) checkExisting(ctx context.Context) (exist bool, err error) {
 		exist = exist && found
 	}
 	return exist, nil
-}
-
-func (s *Store) hasTable(ctx context.Context, table string) (found bool, err error) {
-	err = s.client.Query(ctx, "SELECT name FROM system.tables WHERE database = currentDatabase() AND name = "+quote(table), func(r *wire.Reader) error {
-		found = r.String() == table
-		return nil
-	})
-	return found, err
-}
-
-// ensureTable makes a table that does not exist. A user without the right to make tables
-// can use those that an administrator has made.
-func (s *Store) ensureTable(ctx context.Context, table, statement string) error {
-	found, err := s.hasTable(ctx, table)
-	if err == nil && !found {
-		err = s.client.Exec(ctx, statement, nil, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("create the table %s: %w", table, err)
-	}
-	return nil
 }
 
 // Reached reports whether err is the answer of a ClickHouse, and not the lack of one.

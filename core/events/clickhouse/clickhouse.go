@@ -14,9 +14,11 @@
 //
 // One node at a time inserts: it holds an advisory lock of a transaction. When the outcome of
 // the previous insertion is unknown (another node did it, or it failed) the loop asks
-// ClickHouse for the rows that are there, and inserts the others. A request that a dead node
-// sent and that ClickHouse runs later stores rows twice until ClickHouse merges them: the
-// table is a ReplacingMergeTree, and lists show such an event once.
+// ClickHouse for the rows that are there, and inserts the others. If none is there, the request
+// may still arrive: it is repeated with the same rows (event_insertion), so ClickHouse drops
+// the later one of the two by its token. Where that does not hold (18.16, or a part of the rows
+// was there), rows are stored twice until ClickHouse merges them: the table is a
+// ReplacingMergeTree, and lists show such an event once.
 //
 // An event is known if its uuid is in event_outbox_uuids or in ClickHouse. The first is read
 // before the second, so that an event on its way is found. While ClickHouse is away, only the
@@ -61,6 +63,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/erased"
 	"github.com/guidonhq/guidon/core/events/clickhouse/health"
 	"github.com/guidonhq/guidon/core/events/clickhouse/mutation"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
@@ -77,6 +80,7 @@ type Store struct {
 	schema  schemaState
 	health  *health.Tracker
 	deleter *mutation.Deleter
+	erased  *erased.Store
 	away    atomic.Int64 // unix microseconds until which ClickHouse is not asked for known events
 	drainer string       // identifies this process in event_outbox_state
 
@@ -86,6 +90,7 @@ type Store struct {
 	inserted  []passed
 
 	eraseTimeout time.Duration // of one attempt to delete the events of an erasure
+	repeatAfter  time.Duration // until the events of an erasure are deleted once more
 
 	wake   chan struct{}
 	stored func() // runs after the commit of a batch
@@ -113,7 +118,7 @@ func Open(cfg events.Config, d *db.DB, log *zap.Logger, reg prometheus.Registere
 		return nil, err
 	}
 	if reg != nil {
-		if err := s.health.Register(reg); err != nil {
+		if err := s.Register(reg); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +137,7 @@ func New(cfg events.Config, d *db.DB, shared *events.Shared, log *zap.Logger) (*
 	s := &Store{
 		db: d, shared: shared, client: c, log: log.Named("events.clickhouse"), limit: cfg.OutboxBytes,
 		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1), health: health.New(),
-		deleter: mutation.New(c, eventTable), eraseTimeout: eraseTimeout,
+		deleter: mutation.New(c, eventTable), erased: erased.New(d), eraseTimeout: eraseTimeout, repeatAfter: repeatAfter,
 	}
 	s.stored = s.wakeUp
 	return s, nil

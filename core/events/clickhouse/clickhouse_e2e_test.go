@@ -184,7 +184,7 @@ func TestOpenErasure(t *testing.T) {
 	s.Start() // finishes the erasure
 	defer s.Stop()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		open, err := s.erasures(t.Context(), 0)
+		open, err := s.erased.Open(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/events/clickhouse/erased"
 	"github.com/guidonhq/guidon/core/events/clickhouse/mutation"
 	"github.com/guidonhq/guidon/core/retry"
 )
@@ -21,23 +21,18 @@ const (
 	expireTimeout = 10 * time.Minute
 	erasePoll     = 5 * time.Second
 	eraseRetryMax = time.Minute
+	repeatAfter   = 15 * time.Minute // longer than a statement may take
 )
-
-// deleteWhere deletes events and returns when ClickHouse has rewritten their parts. It waits
-// for an unfinished deletion of the same events and begins no second one.
-func (s *Store) deleteWhere(ctx context.Context, condition string) error {
-	return s.deleter.Delete(ctx, condition, condition)
-}
 
 // deleteErased deletes the events of the recorded erasures that have one of the distinct ids.
 func (s *Store) deleteErased(ctx context.Context, projectID int64, distinctIDs []string) error {
-	list, err := s.erasures(ctx, projectID)
+	list, err := s.erased.Open(ctx, projectID)
 	if err != nil {
 		return err
 	}
 	for i := range list {
-		var ids []string
-		if err := json.Unmarshal([]byte(list[i].DistinctIDs), &ids); err != nil {
+		ids, err := list[i].DistinctIDs()
+		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(distinctIDs, id) }) {
@@ -51,8 +46,8 @@ func (s *Store) deleteErased(ctx context.Context, projectID int64, distinctIDs [
 }
 
 // finishErasure deletes the events of a recorded erasure.
-func (s *Store) finishErasure(ctx context.Context, e *erasure) error {
-	condition, err := e.condition()
+func (s *Store) finishErasure(ctx context.Context, e *erased.Erasure) error {
+	condition, err := e.Condition()
 	if err != nil {
 		return err
 	}
@@ -61,7 +56,37 @@ func (s *Store) finishErasure(ctx context.Context, e *erasure) error {
 	if err := s.deleter.DeleteOnce(bounded, fmt.Sprint("erasure ", e.ID, ": ", condition), condition); err != nil {
 		return err
 	}
-	return s.removeErasure(ctx, e.ID)
+	return s.erased.MarkDeleted(ctx, e.ID)
+}
+
+// repeatErasures deletes the events of erasures that were deleted repeatAfter ago once more, and
+// forgets these erasures: an insertion that a stopped node had sent before may have arrived
+// since. It deletes nothing if no such event is there.
+func (s *Store) repeatErasures(ctx context.Context) error {
+	list, err := s.erased.Deleted(ctx, s.repeatAfter)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		condition, err := list[i].Condition()
+		if err != nil {
+			return err
+		}
+		n, err := s.number(ctx, "count()", condition)
+		if err == nil && n > 0 {
+			s.log.Warn("events of an erasure arrived late; deleting them", zap.Int64("erasure", list[i].ID), zap.Int64("events", n))
+			bounded, cancel := context.WithTimeout(ctx, s.eraseTimeout)
+			err = s.deleter.DeleteOnce(bounded, fmt.Sprint("late events of erasure ", list[i].ID, ": ", condition), condition)
+			cancel()
+		}
+		if err == nil {
+			err = s.erased.Remove(ctx, list[i].ID)
+		}
+		if err != nil && !errors.Is(err, mutation.ErrUnfinished) {
+			return err
+		}
+	}
+	return nil
 }
 
 // finishErasures deletes the events of recorded erasures until ctx ends: those of an earlier
@@ -69,7 +94,7 @@ func (s *Store) finishErasure(ctx context.Context, e *erasure) error {
 func (s *Store) finishErasures(ctx context.Context) {
 	backoff := retry.Backoff{Min: retryMin, Max: eraseRetryMax}
 	for {
-		err := s.finishRecorded(ctx)
+		err := errors.Join(s.finishRecorded(ctx), s.repeatErasures(ctx))
 		if ctx.Err() != nil {
 			return
 		}
@@ -90,7 +115,7 @@ func (s *Store) finishErasures(ctx context.Context) {
 // finishRecorded tries each recorded erasure once. A failure does not stop the others. An
 // unfinished one is no error.
 func (s *Store) finishRecorded(ctx context.Context) error {
-	list, err := s.erasures(ctx, 0)
+	list, err := s.erased.Open(ctx, 0)
 	if err != nil || len(list) == 0 {
 		return err
 	}

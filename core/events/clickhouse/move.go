@@ -309,7 +309,8 @@ func (m *move) removeOthers(ctx context.Context, list []position, low, high int6
 		}
 	}
 	m.report.Removed += int64(len(others))
-	return missing, m.deleteWhere(ctx, "row IN ("+joinInts(others)+")")
+	condition := "row IN (" + joinInts(others) + ")"
+	return missing, m.deleter.Delete(ctx, condition, condition)
 }
 
 // insertRows reads the missing events and inserts them.

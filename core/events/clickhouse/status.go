@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/guidonhq/guidon/core/events"
 )
 
@@ -11,6 +13,9 @@ var _ events.StatusReporter = (*Store)(nil)
 
 // Status implements events.StatusReporter: a health.Status.
 func (s *Store) Status() any { return s.health.Current() }
+
+// Register registers the metrics of the outbox.
+func (s *Store) Register(reg prometheus.Registerer) error { return s.health.Register(reg) }
 
 // ask finds out whether ClickHouse works again after a failure, when no events wait for it.
 func (s *Store) ask(ctx context.Context) error {

@@ -92,7 +92,7 @@ func TestTroubleAtTheStartIsVisible(t *testing.T) {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		if err := s.health.Register(reg); err != nil {
+		if err := s.Register(reg); err != nil {
 			t.Fatal(err)
 		}
 		if st, ok := s.Status().(health.Status); !ok || st.State != health.Starting || st.Degraded() {

@@ -41,9 +41,9 @@ func (s *Store) Counts(ctx context.Context, q *events.CountQuery) ([]events.Coun
 	if err != nil {
 		return nil, err
 	}
-	where := fmt.Sprintf("project_id = %d AND event = %s AND timestamp >= %d AND timestamp < %d", q.ProjectID, quote(q.Event), q.From.UnixMicro(), q.To.UnixMicro()) + without
+	where := fmt.Sprintf("project_id = %d AND event = %s AND timestamp >= %d AND timestamp < %d", q.ProjectID, wire.Quote(q.Event), q.From.UnixMicro(), q.To.UnixMicro()) + without
 	if q.Indexed() {
-		where += " AND flag_key != '' AND flag_key = " + quote(q.Value)
+		where += " AND flag_key != '' AND flag_key = " + wire.Quote(q.Value)
 	}
 	persons, err := s.personsOf(ctx, q.ProjectID, where)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) LastSeen(ctx context.Context, projectID int64, distinctIDs []str
 	out := make(map[string]time.Time, len(distinctIDs))
 	for ids := range slices.Chunk(distinctIDs, 5000) {
 		err := s.client.Query(ctx, fmt.Sprintf("SELECT distinct_id, max(timestamp) FROM %s WHERE project_id = %d AND distinct_id IN (%s)%s GROUP BY distinct_id",
-			eventTable, projectID, quoteAll(ids), without), func(r *wire.Reader) error {
+			eventTable, projectID, wire.QuoteAll(ids), without), func(r *wire.Reader) error {
 			id := r.String()
 			out[id] = time.UnixMicro(r.Int()).UTC()
 			return nil
@@ -157,7 +157,7 @@ func (s *Store) Oldest(ctx context.Context, projectID int64, event string, since
 	var c conditions
 	c.add("project_id = %d", projectID)
 	if event != "" {
-		c.add("event = %s", quote(event))
+		c.add("event = %s", wire.Quote(event))
 	}
 	if !since.IsZero() {
 		c.add("timestamp >= %d", since.UnixMicro())
@@ -175,7 +175,7 @@ func expired(x events.Expiry) string {
 	var c conditions
 	c.add("project_id = %d AND timestamp < %d", x.ProjectID, x.Before.UnixMicro())
 	if x.Event != "" {
-		c.add("event = %s", quote(x.Event))
+		c.add("event = %s", wire.Quote(x.Event))
 	}
 	return c.String()
 }

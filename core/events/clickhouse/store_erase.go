@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // eraseIDs is how many distinct ids one erasure has, and eraseChunk how many events one call
@@ -57,7 +58,7 @@ func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string
 	if err != nil {
 		return 0, err
 	}
-	where := fmt.Sprintf("project_id = %d AND distinct_id IN (%s) AND row <= %d", projectID, quoteAll(ids), through) + without
+	where := fmt.Sprintf("project_id = %d AND distinct_id IN (%s) AND row <= %d", projectID, wire.QuoteAll(ids), through) + without
 	list, err := s.selectRecords(ctx, where, "ORDER BY row")
 	if err != nil {
 		return 0, err
@@ -79,7 +80,7 @@ func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string
 		}
 	}
 	if len(list) > 0 {
-		_, err = s.addErasure(ctx, projectID, ids, through)
+		err = s.erased.Add(ctx, projectID, ids, through)
 	}
 	return int64(len(erased)), err
 }

@@ -23,7 +23,7 @@ func (s *Store) FlagCalls(ctx context.Context, q *flagcalls.Query, fn flagcalls.
 	}
 	err = s.client.Query(ctx, fmt.Sprintf("SELECT flag_key, intDiv(timestamp - %d, %d) AS i, flag_response, toInt64(count()) FROM %s"+
 		" WHERE project_id = %d AND event = %s AND timestamp >= %d AND timestamp < %d AND flag_key IN (%s)%s GROUP BY flag_key, i, flag_response ORDER BY flag_key LIMIT %d BY flag_key",
-		q.From.UnixMicro(), q.Width.Microseconds(), eventTable, q.ProjectID, quote(flagcalls.Event), q.From.UnixMicro(), q.To.UnixMicro(), quoteAll(q.Keys), without, flagcalls.MaxCounts+1),
+		q.From.UnixMicro(), q.Width.Microseconds(), eventTable, q.ProjectID, wire.Quote(flagcalls.Event), q.From.UnixMicro(), q.To.UnixMicro(), wire.QuoteAll(q.Keys), without, flagcalls.MaxCounts+1),
 		func(r *wire.Reader) error {
 			key, c := r.String(), flagcalls.Count{Interval: r.Int(), Response: r.String(), Calls: r.Int()}
 			if r.Err == nil {

@@ -46,15 +46,15 @@ func (p *part) certain() string {
 		c := &p.clauses[i]
 		all := conditions{"1"}
 		if p.anyEvent && !c.AnyEvent {
-			all.add("event = %s", quote(c.Event))
+			all.add("event = %s", wire.Quote(c.Event))
 		}
 		switch {
 		case c.URLMatching == events.URLEquals && len(c.URL) >= ambiguousLength:
 			all.add("0") // every URL of that length is ambiguous
 		case c.URLMatching == events.URLEquals:
-			all.add("current_url != '' AND current_url = %s", quote(c.URL))
+			all.add("current_url != '' AND current_url = %s", wire.Quote(c.URL))
 		case c.URLMatching == events.URLContains:
-			all.add("current_url != '' AND current_url LIKE %s", quote(likePattern(c.URL)))
+			all.add("current_url != '' AND current_url LIKE %s", wire.Quote(likePattern(c.URL)))
 		}
 		clauses = append(clauses, "("+all.String()+")")
 	}
@@ -76,7 +76,7 @@ func (p *part) where(q *events.HistoryQuery) string {
 	var c conditions
 	c.add("project_id = %d", q.ProjectID)
 	if !p.anyEvent {
-		c.add("event = %s", quote(p.event))
+		c.add("event = %s", wire.Quote(p.event))
 	}
 	if !q.From.IsZero() {
 		c.add("timestamp >= %d", q.From.UnixMicro())

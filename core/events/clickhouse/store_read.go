@@ -27,17 +27,17 @@ func (c conditions) String() string { return strings.Join(c, " AND ") }
 func (s *Store) selection(ctx context.Context, projectID int64, f *events.Filter) (c conditions, none bool, err error) {
 	c.add("project_id = %d", projectID)
 	if f.Event != "" {
-		c.add("event = %s", quote(f.Event))
+		c.add("event = %s", wire.Quote(f.Event))
 	}
 	if f.DistinctID != "" {
-		c.add("distinct_id = %s", quote(f.DistinctID))
+		c.add("distinct_id = %s", wire.Quote(f.DistinctID))
 	}
 	if f.PersonID != "" {
 		ids, err := s.shared.DistinctIDsOf(ctx, projectID, f.PersonID)
 		if err != nil || len(ids) == 0 {
 			return nil, true, err
 		}
-		c.add("distinct_id IN (%s)", quoteAll(ids))
+		c.add("distinct_id IN (%s)", wire.QuoteAll(ids))
 	}
 	if !f.After.IsZero() {
 		c.add("timestamp > %d", f.After.UnixMicro())
@@ -46,7 +46,7 @@ func (s *Store) selection(ctx context.Context, projectID int64, f *events.Filter
 		c.add("timestamp < %d", f.Before.UnixMicro())
 	}
 	if f.Contains != "" {
-		c.add("position("+wire.PlainProperties+", %s) > 0", quote(f.Contains))
+		c.add("position("+wire.PlainProperties+", %s) > 0", wire.Quote(f.Contains))
 	}
 	return c, false, nil
 }
@@ -189,7 +189,7 @@ func (s *Store) Get(ctx context.Context, projectID int64, id uuid.UUID) ([]event
 	if err != nil || len(days) == 0 {
 		return nil, err
 	}
-	out, err := s.selectRecords(ctx, fmt.Sprintf("project_id = %d AND ((%s)) AND uuid = toUUID(%s)", projectID, strings.Join(days, ") OR ("), quote(id.String()))+without, "LIMIT 2")
+	out, err := s.selectRecords(ctx, fmt.Sprintf("project_id = %d AND ((%s)) AND uuid = toUUID(%s)", projectID, strings.Join(days, ") OR ("), wire.Quote(id.String()))+without, "LIMIT 2")
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (s *Store) Export(ctx context.Context, projectID int64, x events.ExportQuer
 	var c conditions
 	c.add("project_id = %d", projectID)
 	if x.Event != "" {
-		c.add("event = %s", quote(x.Event))
+		c.add("event = %s", wire.Quote(x.Event))
 	}
 	if !x.Since.IsZero() {
 		c.add("timestamp >= %d", x.Since.UnixMicro())

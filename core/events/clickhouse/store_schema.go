@@ -59,10 +59,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	events := s.createTable(eventTable, eventColumns, "ORDER BY (project_id, event, timestamp, row)",
 		"PARTITION BY toYYYYMM(toDateTime(intDiv(timestamp, 1000000), 'UTC'))",
 		"INDEX by_row row TYPE minmax GRANULARITY 1", "INDEX by_distinct_id distinct_id TYPE bloom_filter(0.02) GRANULARITY 1")
-	if err := s.ensureTable(ctx, eventTable, events); err != nil {
+	if err := s.client.EnsureTable(ctx, eventTable, events); err != nil {
 		return err
 	}
-	if err := s.ensureTable(ctx, idTable, s.createTable(idTable, idColumns, "ORDER BY (hash, day)", "")); err != nil {
+	if err := s.client.EnsureTable(ctx, idTable, s.createTable(idTable, idColumns, "ORDER BY (hash, day)", "")); err != nil {
 		return err
 	}
 	for table, columns := range tables {
@@ -84,7 +84,7 @@ func (s *Store) prepare(ctx context.Context) error {
 // this one behind those of ClickHouse, which are larger after PostgreSQL was restored, and
 // behind those of events that are not moved yet, which histories of actions have counted.
 func (s *Store) checkOwner(ctx context.Context) error {
-	if err := s.ensureTable(ctx, ownerTable, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id"); err != nil {
+	if err := s.client.EnsureTable(ctx, ownerTable, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id"); err != nil {
 		return err
 	}
 	id, err := s.readStoreID(ctx)
@@ -99,7 +99,7 @@ func (s *Store) checkOwner(ctx context.Context) error {
 	}
 	owners, err := read()
 	if err == nil && len(owners) == 0 {
-		if err = s.client.Exec(ctx, "INSERT INTO "+ownerTable+" VALUES ("+quote(id)+")", nil, nil); err == nil {
+		if err = s.client.Exec(ctx, "INSERT INTO "+ownerTable+" VALUES ("+wire.Quote(id)+")", nil, nil); err == nil {
 			owners, err = read()
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Store) changeCodecs(ctx context.Context, table string, columns []column
 		return nil
 	}
 	codecs := map[string]string{}
-	err := s.client.Query(ctx, "SELECT name, compression_codec FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *wire.Reader) error {
+	err := s.client.Query(ctx, "SELECT name, compression_codec FROM system.columns WHERE database = currentDatabase() AND table = "+wire.Quote(table), func(r *wire.Reader) error {
 		name := r.String()
 		codecs[name] = r.String()
 		return nil
@@ -186,7 +186,7 @@ func (s *Store) changeCodecs(ctx context.Context, table string, columns []column
 // checkTable compares the columns and the order of a table with the expected ones.
 func (s *Store) checkTable(ctx context.Context, table string, columns []column) error {
 	found := map[string]string{}
-	err := s.client.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *wire.Reader) error {
+	err := s.client.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = "+wire.Quote(table), func(r *wire.Reader) error {
 		name := r.String()
 		found[name] = r.String()
 		return nil
@@ -203,7 +203,7 @@ func (s *Store) checkTable(ctx context.Context, table string, columns []column) 
 		}
 	}
 	var engine string
-	err = s.client.Query(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = "+quote(table), func(r *wire.Reader) error {
+	err = s.client.Query(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = "+wire.Quote(table), func(r *wire.Reader) error {
 		engine = r.String()
 		return nil
 	})
@@ -229,19 +229,6 @@ func columnNames(columns []column) string {
 }
 
 func quoteName(name string) string { return "`" + name + "`" }
-
-var escaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`)
-
-// quote returns a string literal.
-func quote(s string) string { return "'" + escaper.Replace(s) + "'" }
-
-func quoteAll(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = quote(s)
-	}
-	return strings.Join(quoted, ",")
-}
 
 func joinInts[T ~int64 | ~uint64](list []T) string {
 	texts := make([]string, len(list))

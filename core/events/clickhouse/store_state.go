@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -136,14 +135,15 @@ func (s *Store) lock(ctx context.Context) error {
 	return err
 }
 
-// state is the row of event_outbox_state without what the worker's transactions lock.
+// state is the row of event_outbox_state without what the worker's transactions lock, and the
+// rows of the last insertion.
 type state struct {
-	InsertedRow int64
-	Drainer     string
+	Drainer           string
+	FirstRow, LastRow int64
 }
 
 func (s *Store) readState(ctx context.Context) (st state, err error) {
-	return st, s.db.Write(ctx).NewSelect().TableExpr("event_outbox_state").Column("inserted_row", "drainer").Where("id = 1").Scan(ctx, &st)
+	return st, s.db.Write(ctx).NewSelect().TableExpr("event_outbox_state AS s, event_insertion AS i").Column("s.drainer", "i.first_row", "i.last_row").Where("s.id = 1 AND i.id = 1").Scan(ctx, &st)
 }
 
 func (s *Store) saveDrainer(ctx context.Context) error {
@@ -215,46 +215,6 @@ func (s *Store) giveUp(ctx context.Context, e *event, reason error) error {
 	}
 	_, err := s.db.Write(ctx).NewDelete().TableExpr("event_outbox_uuids").Where("event_row = ?", e.row).Exec(ctx)
 	return err
-}
-
-// erasure is a row of event_erasures.
-type erasure struct {
-	ID          int64
-	ProjectID   int64
-	DistinctIDs string `bun:"distinct_ids"`
-	ThroughRow  int64
-}
-
-// erasures returns the erasures of a project that ClickHouse has not finished; 0 means all.
-func (s *Store) erasures(ctx context.Context, projectID int64) (out []erasure, err error) {
-	q := s.db.Read(ctx).NewSelect().TableExpr("event_erasures").Column("id", "project_id", "distinct_ids", "through_row").OrderExpr("id")
-	if projectID != 0 {
-		q = q.Where("project_id = ?", projectID)
-	}
-	return out, q.Scan(ctx, &out)
-}
-
-func (s *Store) addErasure(ctx context.Context, projectID int64, distinctIDs []string, through int64) (id int64, err error) {
-	list, err := json.Marshal(distinctIDs)
-	if err != nil {
-		return 0, err
-	}
-	return id, s.db.Write(ctx).NewRaw("INSERT INTO event_erasures (project_id, distinct_ids, through_row) VALUES (?, ?, ?) RETURNING id",
-		projectID, string(list), through).Scan(ctx, &id)
-}
-
-func (s *Store) removeErasure(ctx context.Context, id int64) error {
-	_, err := s.db.Write(ctx).NewDelete().TableExpr("event_erasures").Where("id = ?", id).Exec(ctx)
-	return err
-}
-
-// condition selects the events of e.
-func (e *erasure) condition() (string, error) {
-	var ids []string
-	if err := json.Unmarshal([]byte(e.DistinctIDs), &ids); err != nil {
-		return "", fmt.Errorf("read erasure %d: %w", e.ID, err)
-	}
-	return fmt.Sprintf("(project_id = %d AND distinct_id IN (%s) AND row <= %d)", e.ProjectID, quoteAll(ids), e.ThroughRow), nil
 }
 
 func (s *Store) readStoreID(ctx context.Context) (id string, err error) {

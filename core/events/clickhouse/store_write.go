@@ -97,7 +97,7 @@ func (s *Store) verify(ctx context.Context, days map[int64][]events.Identity) (m
 		for _, id := range ids {
 			if projects[id.Project] = true; !seen[id] {
 				seen[id] = true
-				uuids = append(uuids, "toUUID("+quote(id.UUID.String())+")")
+				uuids = append(uuids, "toUUID("+wire.Quote(id.UUID.String())+")")
 			}
 		}
 	}
@@ -122,13 +122,13 @@ func (s *Store) verify(ctx context.Context, days map[int64][]events.Identity) (m
 // withoutErased is a condition that leaves out the events of erasures that ClickHouse has not
 // finished; project 0 means all.
 func (s *Store) withoutErased(ctx context.Context, projectID int64) (string, error) {
-	list, err := s.erasures(ctx, projectID)
+	list, err := s.erased.Open(ctx, projectID)
 	if err != nil {
 		return "", fmt.Errorf("read open erasures: %w", err)
 	}
 	var out strings.Builder
 	for i := range list {
-		condition, err := list[i].condition()
+		condition, err := list[i].Condition()
 		if err != nil {
 			return "", err
 		}

@@ -134,13 +134,9 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 	if err != nil || len(batches) == 0 {
 		return 0, err
 	}
-	if st.Drainer != s.drainer {
-		// This must be committed before the first insertion: the next process then
-		// checks which rows are stored already.
-		s.uncertain = true
-		if err := s.claim(); err != nil {
-			return 0, err
-		}
+	s.uncertain = s.uncertain || st.Drainer != s.drainer
+	if batches, err = s.claimRows(&st, batches); err != nil {
+		return 0, err
 	}
 	if err := s.prepare(ctx); err != nil {
 		return 0, err
@@ -163,7 +159,7 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 	}
 	done, err := s.insertMost(ctx, list, begun)
 	if err != nil {
-		return 0, err
+		return 0, s.releaseRows(err)
 	}
 	s.health.Record(nil)
 	s.health.Inserted.Add(float64(done.Stored))
@@ -190,13 +186,6 @@ func (s *Store) insertMost(ctx context.Context, list []event, begun bool) (done 
 		s.log.Error("events dead-lettered: ClickHouse refuses them", zap.Int("events", done.GivenUp), zap.NamedError("first", done.Reason))
 	}
 	return done, err
-}
-
-// claim makes this process the one that inserts, in a transaction of its own.
-func (s *Store) claim() error {
-	ctx, cancel := context.WithTimeout(context.Background(), knownTimeout)
-	defer cancel()
-	return s.saveDrainer(ctx)
 }
 
 // withoutInserted removes the events that an insertion with an unknown outcome has stored.

@@ -36,7 +36,8 @@ var dataCodes = map[int]bool{
 	676: true, // CANNOT_PARSE_IPV6
 }
 
-func aboutData(err error) bool {
+// AboutData reports whether ClickHouse refuses rows for their values.
+func AboutData(err error) bool {
 	answer, ok := errors.AsType[*wire.Error](err)
 	return ok && dataCodes[answer.Code]
 }
@@ -79,7 +80,7 @@ type Result[R any] struct {
 // nothing and fails, as it does for each error that is not about data.
 func (in Insertion[R]) Run(ctx context.Context, list []R) (Result[R], error) {
 	err := in.Insert(ctx, list)
-	if err == nil || !aboutData(err) {
+	if err == nil || !AboutData(err) {
 		return Result[R]{Stored: len(list)}, err
 	}
 	s := search[R]{Insertion: in}
@@ -132,7 +133,7 @@ func (s *search[R]) halve(ctx context.Context, list []R, reason error) error {
 		}
 		s.insertions++
 		err := s.Insert(ctx, half)
-		if err != nil && aboutData(err) {
+		if err != nil && AboutData(err) {
 			err = s.halve(ctx, half, err)
 		}
 		if err != nil {
@@ -151,7 +152,7 @@ func (s *search[R]) sample(ctx context.Context) (bool, error) {
 		if err != nil || len(missing) == 0 {
 			return err == nil, err
 		}
-		if err = s.Insert(ctx, missing); err == nil || !aboutData(err) {
+		if err = s.Insert(ctx, missing); err == nil || !AboutData(err) {
 			return err == nil, err
 		}
 	}

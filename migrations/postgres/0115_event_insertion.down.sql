@@ -1,0 +1,2 @@
+ALTER TABLE event_erasures DROP COLUMN deleted_at;
+DROP TABLE event_insertion;

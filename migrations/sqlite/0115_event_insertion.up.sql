@@ -1,0 +1,2 @@
+-- SQLite has no outbox of events: the step changes Postgres only.
+SELECT 1;
