@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { effect } from '@preact/signals'
 import { errorOf, fillPath, queryOf, send } from './client'
 import { inexact, parse, wasRounded } from './json'
 import { begin } from '../app/begin'
@@ -65,6 +66,26 @@ describe('send', () => {
     serve([[401, {}]])
     await begin()
     expect([state.value, asked]).toEqual(['out', ['GET /api/session']])
+  })
+  it.each([true, false])('begin has the token before the pages send anything (signed in before: %s)', async (before) => {
+    state.value = 'unknown'
+    setHere(before)
+    let answer = () => {}
+    const held = new Promise<void>((resolve) => { answer = resolve })
+    const tokens: (string | undefined)[] = []
+    vi.stubGlobal('fetch', async (url: string, options: RequestInit) => {
+      if (options.method === 'POST') tokens.push((options.headers as Record<string, string>)['X-CSRF-Token'])
+      if (url.startsWith('/api/session')) await held // slower than all others
+      return new Response(JSON.stringify(url.startsWith('/api/session') ? { csrf_token: 'late' } : { id: 1, organization: { id: 'o' }, results: [] }))
+    })
+    const stop = effect(() => { if (state.value === 'in') void send('POST', '/x', {}) }) // a page
+    const begun = begin()
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    expect([state.value, tokens]).toEqual(['unknown', []])
+    answer()
+    await begun
+    stop()
+    expect([state.value, tokens]).toEqual(['in', ['late']])
   })
   it('remembers that a key was refused, whatever is refused after it', async () => {
     signIn()

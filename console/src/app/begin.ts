@@ -8,9 +8,10 @@ interface SessionAnswer { csrf_token?: string }
 // browser that was signed out asks for the session alone: it is likely refused.
 export async function begin(): Promise<void> {
   try {
-    const together = wasHere() // none needs the other
-    if (!personalKey() && !together) await loadSession()
-    await Promise.all([!personalKey() && together ? loadSession() : undefined, loadAccount()])
+    const session = personalKey() ? undefined : loadSession()
+    if (!wasHere()) await session
+    const [account] = await Promise.all([askAccount(), session])
+    takeAccount(account) // the token of the session is there: pages send their first request once the state is in
   } catch (e) {
     if (!(e instanceof ApiError)) throw e
     if (e.status === 401 || e.status === 404) signedOut()
@@ -30,11 +31,17 @@ function failed(e: ApiError): void {
 }
 
 // loadAccount asks again who the user is and what projects there are.
-export async function loadAccount(): Promise<void> {
+export async function loadAccount(): Promise<void> { takeAccount(await askAccount()) }
+
+async function askAccount() {
   const [user, list, key] = await Promise.all([
     api.get('/api/users/@me'), api.get('/api/projects', { query: { limit: 1000 } }),
     personalKey() ? api.get('/api/personal_api_keys/@current') : null,
   ])
+  return { user, list, key }
+}
+
+function takeAccount({ user, list, key }: Awaited<ReturnType<typeof askAccount>>): void {
   scopes.value = key?.scopes ?? null
   me.value = user
   projects.value = list.results ?? []
