@@ -95,6 +95,7 @@ function Page({ action: loaded, onChanged }: { action: Action; onChanged: (a: Ac
     try {
       const newest = await api.get('/api/projects/{project_id}/actions/{id}', { path: target })
       if (newest.version === from.action.version) throw conflict
+      onChanged(newest) // Discard goes back to this one
       const theirs = draftOf(newest)
       setReviewing({ base: theirs, action: newest, merge: merge(from.base, mine, theirs) })
     } catch (e) { page.sayError(e) }
