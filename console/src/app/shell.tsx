@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { belongsTo, pages, pathOf } from '../pages'
 import { Icon } from '../ui/icon'
@@ -19,17 +19,18 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { project, to, visit } = usePlace()
   const [open, setOpen] = useState(false)
   useLayoutEffect(() => setOpen(false), [path])
+  const menu = useMenu(open, () => setOpen(false))
   useShortcuts()
   return (
     <div class="shell">
-      <a class="skip" href="#content" onClick={(e) => { e.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
-      <header class="topbar">
+      <a class="skip" inert={open} href="#content" onClick={(e) => { e.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
+      <header class="topbar" inert={open}>
         <button type="button" class="icon-button" aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name="menu" /></button>
         <Mark /><b>Guidon</b>
         <button type="button" class="icon-button push" aria-label="Search" onClick={() => { paletteOpen.value = true }}><Icon name="search" /></button>
       </header>
-      <aside class={`sidebar ${open ? 'open' : ''}`} aria-label="Main">
-        <div class="brand"><Mark /><b>Guidon</b></div>
+      <aside ref={menu} class={`sidebar ${open ? 'open' : ''}`} aria-label="Main">
+        <div class="brand"><Mark /><b>Guidon</b>{open && <button type="button" class="icon-button push" aria-label="Close the menu" onClick={() => setOpen(false)}><Icon name="close" /></button>}</div>
         {(project || projects.value.length > 0) && <label class="project-switch">
           <span class="visually-hidden">Project</span>
           <Icon name="project" />
@@ -52,11 +53,42 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </div>
       </aside>
       {open && <div class="shade" onClick={() => setOpen(false)} />}
-      <main id="content" tabIndex={-1}>{children}</main>
+      <main id="content" tabIndex={-1} inert={open}>{children}</main>
       <Palette />
       <ShortcutHelp />
     </div>
   )
+}
+
+const narrow = matchMedia('(max-width: 760px)') // as in layout.css
+
+// useMenu treats the sidebar of a narrow window as a dialog while it is open: it has the focus,
+// Escape closes it, and the focus returns to where it was. The rest of the page is inert.
+function useMenu(open: boolean, close: () => void) {
+  const menu = useRef<HTMLElement>(null)
+  const latest = useRef(close)
+  latest.current = close
+  useEffect(() => {
+    if (!open) return
+    const opener = document.activeElement
+    menu.current?.querySelector<HTMLElement>('button, select, a')?.focus()
+    const press = (e: KeyboardEvent) => {
+      if (e.key !== 'Escape' || document.querySelector('dialog[open]')) return
+      e.preventDefault()
+      e.stopPropagation()
+      latest.current()
+    }
+    const widen = () => latest.current()
+    addEventListener('keydown', press, true)
+    narrow.addEventListener('change', widen)
+    return () => {
+      removeEventListener('keydown', press, true)
+      narrow.removeEventListener('change', widen)
+      const left = document.activeElement === document.body || menu.current?.contains(document.activeElement)
+      if (left && opener instanceof HTMLElement) opener.focus({ preventScroll: true })
+    }
+  }, [open])
+  return menu
 }
 
 const themes: { value: Theme; label: string; icon: 'system' | 'sun' | 'moon' }[] = [
