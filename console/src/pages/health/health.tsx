@@ -6,19 +6,20 @@ import { api } from '../../api/client'
 import { useData, useRepeat } from '../../app/load'
 import { usePlace } from '../../app/place'
 import { me } from '../../app/session'
-import { Problem, Skeleton, Time, useTitle } from '../../ui/basics'
+import { Code, Problem, Skeleton, Time, useTitle } from '../../ui/basics'
 import { Chart } from '../../ui/chart'
 import { valueText } from '../../ui/chart/data'
 import { Icon } from '../../ui/icon'
 import { NodeChoice, ranges, useNodes } from '../../ui/chart/nodes'
 import { Nodes } from './nodes'
+import { refusedOf } from '../plugins/words'
 import { Warnings } from './warnings'
-import { graphs, headline, newest, seriesOf, troubles, type Readiness, type Series, type Trouble } from './words'
+import { graphs, headline, newest, seriesOf, troubles, type DeadLetters, type Readiness, type Series, type Trouble } from './words'
 import './health.css'
 
 export default function Health() {
   useTitle('Health')
-  const { to, go } = usePlace()
+  const { project, to, go } = usePlace()
   const { query } = useLocation()
   const range = ranges.find((r) => r.name === query.range) ?? ranges[0]
   const operator = me.value?.is_operator === true
@@ -29,6 +30,7 @@ export default function Health() {
   useRepeat(!denied, 15_000, state)
   useRepeat(!denied, 15_000, series)
   useRepeat(!denied, 15_000, cluster)
+  const dead = useDeadLetters(project, denied)
   const shown = useNodes(range.name, series.data)
   return (
     <>
@@ -38,7 +40,7 @@ export default function Health() {
       </div>
       {denied ? <Denied /> : state.error && <Problem error={state.error} retry={state.reload} />}
       {!denied && !state.data && !state.error && <Skeleton rows={3} />}
-      {state.data && !state.error && <Headline found={troubles(state.data.readiness, series.data)} plugins={to('/plugins')} />}
+      {state.data && !state.error && <Headline found={troubles(state.data.readiness, series.data, dead)} to={to} />}
       {state.data && !state.error && <Facts readiness={state.data.readiness} series={series.data} />}
       {series.error && !denied && <Problem error={series.error} retry={series.reload} />}
       {!denied && (
@@ -56,12 +58,21 @@ export default function Health() {
   )
 }
 
-function Headline({ found, plugins }: { found: Trouble[]; plugins: string }) {
+// useDeadLetters returns the dead letters of the last hour.
+function useDeadLetters(project: string, denied: boolean): DeadLetters {
+  const sinks = useData(denied ? '' : 'health/refused', (signal) => api.get('/api/health/plugins', { query: { names: 'dead_letters' }, signal }))
+  const worker = useData(denied ? '' : `health/worker/${project}`, (signal) => api.get('/api/projects/{project_id}/dead_letters', { path: { project_id: project }, query: { source: 'worker', after: new Date(Date.now() - 3_600_000).toISOString(), limit: 1 }, signal }))
+  useRepeat(!denied, 15_000, sinks)
+  useRepeat(!denied, 15_000, worker)
+  return { sinks: refusedOf(sinks.data), worker: worker.data?.count ?? 0 }
+}
+
+function Headline({ found, to }: { found: Trouble[]; to: (path: string) => string }) {
   const tone = found.some((t) => t.tone === 'bad') ? 'bad' : found.length ? 'warn' : 'ok'
   return (
     <section class={`headline ${tone}`} role="status">
       <p class="sentence"><Icon name={tone === 'ok' ? 'check' : 'alert'} /> {headline(found)}</p>
-      {found.length > 0 && <ul>{found.map((t) => <li key={t.what}><b>{t.what}</b><span>{t.fix}{t.plugin && <> <a href={`${plugins}/${encodeURIComponent(t.plugin)}`}>{t.plugin}</a></>}</span></li>)}</ul>}
+      {found.length > 0 && <ul>{found.map((t) => <li key={t.what}><b>{t.what}</b><span>{t.fix}{t.link && <> <a href={to(t.link.path)}>{t.link.text}</a></>}</span></li>)}</ul>}
     </section>
   )
 }
@@ -76,8 +87,21 @@ function Facts({ readiness: r, series }: { readiness: Readiness; series: Series 
     ['Free on disk', free === null ? '–' : `${valueText(free, 'bytes')} of ${valueText(free + (used ?? 0), 'bytes')}`],
     ['Backups', r.backup?.state ?? 'off'],
   ]
-  return <dl class="health-facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+  return (
+    <>
+      <dl class="health-facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      {r.backup?.state === 'off' && (
+        <details class="backups-off">
+          <summary>Backups are off: turn them on</summary>
+          <p class="muted">The server writes backups by itself once the config file names a time and a place. <code>guidon backup create TARGET</code> writes one now.</p>
+          <Code label="guidon.yaml" text={backups} />
+        </details>
+      )}
+    </>
+  )
 }
+
+const backups = 'backup:\n  every: 6h\n  to: /mnt/backups/guidon   # on another disk than data_dir, or s3://bucket/path/\n  keep: 7'
 
 // Denied is what users without the right of an operator see: the one word that the server
 // tells everyone.

@@ -32,7 +32,7 @@ describe('troubles', () => {
     const found = troubles({ status: 'not ready', not_ready: { journal: 'The journal takes no events.' } }, undefined)
     expect(found[0]?.what).toBe('journal: The journal takes no events.')
     expect(found[0]?.fix).toMatch(/disk/)
-    expect(headline(found)).toBe('The server does not work as it should, for one reason.')
+    expect(headline(found)).toBe('The server does not work as it should: 1 problem.')
   })
   it('says how many events were refused, and what helps', () => {
     const found = troubles({ status: 'ready' }, answer({ events_refused: [null, 4, 0], events_over_quota: [0, 1, 0], events_wrong_key: [0, 2, 0] }))
@@ -47,9 +47,16 @@ describe('troubles', () => {
     expect(troubles({ status: 'ready' }, answer({ events_refused: [1], events_accepted: [99] }))).toHaveLength(1)
     expect(troubles({ status: 'ready' }, answer({ events_refused: [1], events_accepted: [101] }))).toEqual([])
   })
+  it('warns of new dead letters, with a link to them', () => {
+    const found = troubles({ status: 'ready' }, undefined, { sinks: { hook: 3, copy: 0 }, worker: 1 })
+    expect(found.map((t) => [t.what, t.link?.path])).toEqual([
+      ['hook refused 3 events in the last hour.', '/dead-letters?source=sink%2Fhook&time=1h'], ['1 event of this project could not be processed in the last hour.', '/dead-letters?source=worker&time=1h'],
+    ])
+    expect(headline(found)).toBe('The server works. 2 problems need attention.')
+  })
   it('warns before the disk is full, and of plugins and backlogs', () => {
     const found = troubles({ status: 'degraded', plugins: { trouble: [{ name: 'copy', state: 'backoff', trouble: 'exit 1' }] } }, answer({ disk_free: [5], disk_used: [95], lag_worker: [90] }))
     expect(found.map((t) => t.tone)).toEqual(['warn', 'warn', 'warn'])
-    expect(headline(found)).toBe('The server works, and 3 things need you.')
+    expect(headline(found)).toBe('The server works. 3 problems need attention.')
   })
 })

@@ -2,7 +2,8 @@
 import type { Schemas } from '../../api/types'
 import type { ChartSeries, ChartUnit } from '../../ui/chart'
 import { linesOf } from '../../ui/chart/nodes'
-import { countText } from '../../ui/time'
+import { countText, plural } from '../../ui/time'
+import { deadLettersPath, refusedWords } from '../plugins/words'
 
 export type Readiness = Schemas['Readiness']
 export type Series = Schemas['HealthSeries']
@@ -13,11 +14,11 @@ export const graphs: Graph[] = [
   { title: 'Requests', unit: 'per second', hint: 'By what they ask for.', lines: { capture_requests: 'capture', decide_requests: 'flags', management_requests: 'management' } },
   { title: 'Refused and failed', unit: 'per second', hint: '4xx: wrong requests. 5xx: errors of the server.', lines: { responses_4xx: '4xx', responses_5xx: '5xx', requests_refused: 'over a limit' } },
   { title: 'Backlog', unit: 'seconds', hint: 'Age of the oldest event that waits.', lines: { lag_worker: 'processing', lag_imports: 'imports', lag_sinks: 'slowest sink', lag_clickhouse: 'ClickHouse' } },
-  { title: 'Time of capture', unit: 'seconds', hint: 'p99: 99 of 100 requests take less.', lines: { capture_p50: 'p50', capture_p95: 'p95', capture_p99: 'p99' } },
-  { title: 'Time of flags', unit: 'seconds', hint: 'p99: 99 of 100 requests take less.', lines: { decide_p50: 'p50', decide_p95: 'p95', decide_p99: 'p99' } },
+  { title: 'Capture latency', unit: 'seconds', hint: 'p99: 99 of 100 requests take less.', lines: { capture_p50: 'p50', capture_p95: 'p95', capture_p99: 'p99' } },
+  { title: 'Flag latency', unit: 'seconds', hint: 'p99: 99 of 100 requests take less.', lines: { decide_p50: 'p50', decide_p95: 'p95', decide_p99: 'p99' } },
   { title: 'Database', unit: 'seconds', hint: '99 of 100 take less.', lines: { database_query_p99: 'statement', database_commit_p99: 'commit', journal_append_p99: 'append to the journal' } },
-  { title: 'Space', unit: 'bytes', hint: 'What the server stores.', lines: { database_bytes: 'database', journal_bytes: 'journal' } },
-  { title: 'Processor', unit: 'percent', hint: '100 % is one core.', lines: { cpu: 'CPU' }, kind: 'area' },
+  { title: 'Disk', unit: 'bytes', hint: 'What the server stores.', lines: { database_bytes: 'database', journal_bytes: 'journal' } },
+  { title: 'CPU', unit: 'percent', hint: '100 % is one core.', lines: { cpu: 'CPU' }, kind: 'area' },
   { title: 'Memory', unit: 'bytes', hint: 'Of the process, and the part that Go uses.', lines: { memory: 'process', heap: 'heap' } },
 ]
 
@@ -57,7 +58,11 @@ function refusals(series: Series | undefined): Trouble | null {
   }
 }
 
-export interface Trouble { tone: 'bad' | 'warn'; what: string; fix: string; plugin?: string }
+// Trouble is a problem with what helps, and where to go.
+export interface Trouble { tone: 'bad' | 'warn'; what: string; fix: string; link?: { path: string; text: string } }
+
+// DeadLetters are those of the last hour: of each sink, and of the worker in this project.
+export interface DeadLetters { sinks: Record<string, number>; worker: number }
 
 const fixes: Record<string, string> = {
   journal: 'Check the disk of data_dir: its space, and errors in the log of the server. Clients repeat what is refused.',
@@ -66,8 +71,17 @@ const fixes: Record<string, string> = {
   server: 'The server is stopping. It answers until requests that are under way have ended.',
 }
 
+// newDeadLetters are problems because of the dead letters of the last hour.
+function newDeadLetters({ sinks, worker }: DeadLetters): Trouble[] {
+  const found = Object.entries(sinks).filter(([, n]) => n > 0).map(([name, n]): Trouble => ({
+    tone: 'warn', what: refusedWords(name, n), fix: 'The events are dead letters. Their errors say why; correct and replay them:', link: { path: deadLettersPath(`sink/${name}`, '1h'), text: 'dead letters' },
+  }))
+  if (worker === 0) return found
+  return [...found, { tone: 'warn', what: `${plural(worker, 'event')} of this project could not be processed in the last hour.`, fix: 'Their errors say why; correct and replay them:', link: { path: deadLettersPath('worker', '1h'), text: 'dead letters' } }]
+}
+
 // troubles returns all that is wrong, the worst first.
-export function troubles(r: Readiness, series: Series | undefined): Trouble[] {
+export function troubles(r: Readiness, series: Series | undefined, dead: DeadLetters = { sinks: {}, worker: 0 }): Trouble[] {
   const found: Trouble[] = Object.entries(r.not_ready ?? {}).map(([part, why]) => ({ tone: 'bad', what: `${part}: ${why}`, fix: fixes[part] ?? 'The log of the server has the cause.' }))
   const bad = (what: string, fix: string) => found.push({ tone: 'bad', what, fix })
   const warn = (what: string, fix: string) => found.push({ tone: 'warn', what, fix })
@@ -75,26 +89,26 @@ export function troubles(r: Readiness, series: Series | undefined): Trouble[] {
   if (db?.state === 'damaged') bad('The database file is damaged.', db.message ?? 'Restore a backup: guidon restore.')
   if (db?.state === 'lost' || db?.state === 'waiting') bad('PostgreSQL cannot be reached.', db.message ?? fixes.database ?? '')
   if (r.journal?.state === 'damaged' || r.journal?.state === 'replaced') bad(`The journal is ${r.journal.state}: acknowledged events may be missing.`, r.journal.incidents?.[0]?.text ?? 'See guidon journal status; guidon journal acknowledge ends this warning.')
-  for (const p of r.plugins?.trouble ?? []) found.push({ tone: 'warn', what: `The plugin ${p.name} is ${p.state}: ${p.trouble}`, fix: 'Its page has the log and what can be done:', plugin: p.name })
+  for (const p of r.plugins?.trouble ?? []) found.push({ tone: 'warn', what: `The plugin ${p.name} is ${p.state}: ${p.trouble}`, fix: 'Its page has the log and what can be done:', link: { path: `/plugins/${encodeURIComponent(p.name)}`, text: p.name } })
   if (r.backup?.state === 'failing' || r.backup?.state === 'overdue') warn(`Backups are ${r.backup.state}.`, r.backup.error ?? 'Check backup.to in the config, and the space there.')
   if (r.events && r.events.state !== 'ok' && r.events.state !== 'starting') warn(`ClickHouse is ${r.events.state}.`, r.events.message ?? 'Events wait in the database until it answers.')
-  if (r.geoip && r.geoip.state !== 'ok') warn(`The file with locations is ${r.geoip.state}.`, r.geoip.error ?? 'Check geoip.path in the config.')
+  if (r.geoip && r.geoip.state !== 'ok') warn(`The GeoIP database is ${r.geoip.state}.`, r.geoip.error ?? 'Check geoip.path in the config.')
   const free = newest(series, 'disk_free')
   const used = newest(series, 'disk_used')
   if (free !== null && used !== null && free < 0.1 * (free + used)) warn('Less than a tenth of the disk is free.', 'Add space, shorten the retention of events, or move data_dir. A full disk refuses events.')
   const lag = newest(series, 'lag_worker')
-  if (lag !== null && lag > 60) warn(`Events wait for ${Math.round(lag)} seconds before they are processed.`, 'See whether the processor or the database is busy below. Nothing is lost: events wait on disk.')
+  if (lag !== null && lag > 60) warn(`Events wait for ${Math.round(lag)} seconds before they are processed.`, 'See whether the CPU or the database is busy below. Nothing is lost: events wait on disk.')
   const refused = refusals(series)
   if (refused) found.push(refused)
-  return found
+  return [...found, ...newDeadLetters(dead)]
 }
 
 // headline says in one sentence whether all is well.
 export function headline(found: Trouble[]): string {
   const bad = found.filter((t) => t.tone === 'bad').length
   if (found.length === 0) return 'All is well: the server takes events, decides flags and keeps up.'
-  if (bad === 0) return found.length === 1 ? 'The server works, and one thing needs you.' : `The server works, and ${found.length} things need you.`
-  return bad === 1 ? 'The server does not work as it should, for one reason.' : `The server does not work as it should, for ${bad} reasons.`
+  if (bad === 0) return `The server works. ${found.length === 1 ? '1 problem needs' : `${found.length} problems need`} attention.`
+  return `The server does not work as it should: ${bad === 1 ? '1 problem' : `${bad} problems`}.`
 }
 
 const warnings: Record<string, string> = {

@@ -9,7 +9,7 @@ import { Icon } from '../../ui/icon'
 import { Spark } from '../../ui/spark'
 import { countText, plural } from '../../ui/time'
 import { usePoll, useSamples } from './poll'
-import { lagWords, rateOf, rateText, stateOf } from './words'
+import { deadLettersPath, lagWords, rateOf, rateText, refusedOf, stateOf } from './words'
 import './plugins.css'
 
 export default function Plugins() { return me.value?.is_operator ? <List /> : <ForOperators /> }
@@ -27,7 +27,7 @@ function List() {
   const { data, error, loading, reload } = useData('plugins/list', (signal) => api.get('/api/plugins', { signal }))
   usePoll({ loading, reload, error })
   const denied = error?.status === 403
-  const lags = useLags(denied)
+  const recent = useRecent(denied)
   const instances = data?.results ?? []
   return (
     <>
@@ -38,7 +38,7 @@ function List() {
       {error && <Refused error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={5} /></div>}
       {data && instances.length === 0 && <First />}
-      {instances.length > 0 && <div class="list" role="list">{instances.map((p) => <Row key={p.name} plugin={p} lag={lags?.[p.name]} href={to(`/plugins/${encodeURIComponent(p.name)}`)} />)}</div>}
+      {instances.length > 0 && <div class="list" role="list">{instances.map((p) => <Row key={p.name} plugin={p} recent={recent} href={to(`/plugins/${encodeURIComponent(p.name)}`)} />)}</div>}
     </>
   )
 }
@@ -51,24 +51,38 @@ export function Refused({ error, retry }: { error: ApiError; retry: () => void }
 }
 
 function Sentence() {
-  return <p class="notice" role="note">Plugins are for the operators of this server, because it may serve other organizations too. An operator is made with <code>guidon user operator grant EMAIL</code>.</p>
+  return <p class="notice" role="note">Plugins are for the operators of this server, because it may serve other organizations too. <code>guidon user operator grant EMAIL</code> gives a user this right.</p>
 }
 
-export function StateTag({ plugin }: { plugin: PluginInstance }) {
-  const { word, tone } = stateOf(plugin)
+export function StateTag({ plugin, refused = 0 }: { plugin: PluginInstance; refused?: number }) {
+  const { word, tone } = stateOf(plugin, refused)
   return tone ? <Tag tone={tone}>{word}</Tag> : <Tag>{word}</Tag>
 }
 
-// useLags returns the lag of each sink in the last hour, in seconds.
-function useLags(denied: boolean): Record<string, number[]> | undefined {
-  const { data, error, loading, reload } = useData(denied ? '' : 'plugins/lags', (signal) => api.get('/api/health/plugins', { query: { names: 'lag_seconds', step: 150 }, signal }))
+// Recent is what each sink did in the last hour: its lag in seconds, and the events it refused.
+interface Recent { lag: Record<string, number[]>; refused: Record<string, number> }
+
+function useRecent(denied: boolean): Recent | undefined {
+  const { data, error, loading, reload } = useData(denied ? '' : 'plugins/recent', (signal) => api.get('/api/health/plugins', { query: { names: 'lag_seconds,dead_letters', step: 150 }, signal }))
   usePoll({ loading, reload, error }, 15_000)
-  return data && Object.fromEntries(data.instances.map((i) => [i.name, (i.series[0]?.values ?? []).map((v) => v ?? 0)]))
+  if (!data) return undefined
+  const lag = (i: (typeof data.instances)[number]) => (i.series.find((s) => s.name === 'lag_seconds')?.values ?? []).map((v) => v ?? 0)
+  return { lag: Object.fromEntries(data.instances.map((i) => [i.name, lag(i)])), refused: refusedOf(data) }
+}
+
+// useRefused returns how many events an instance has refused in the last hour.
+export function useRefused(name: string, denied: boolean): number {
+  const { data, error, loading, reload } = useData(denied ? '' : `plugins/refused/${name}`, (signal) => api.get('/api/health/plugins', { query: { names: 'dead_letters', instance: name }, signal }))
+  usePoll({ loading, reload, error }, 15_000)
+  return refusedOf(data)[name] ?? 0
 }
 
 function lagSpark(lag: number[]): string { return `Lag in the last hour: at most ${valueText(Math.max(0, ...lag), 'seconds')}` }
 
-function Row({ plugin: p, lag, href }: { plugin: PluginInstance; lag: number[] | undefined; href: string }) {
+function Row({ plugin: p, recent, href }: { plugin: PluginInstance; recent: Recent | undefined; href: string }) {
+  const { to } = usePlace()
+  const lag = recent?.lag[p.name]
+  const refused = recent?.refused[p.name] ?? 0
   const rate = rateOf(useSamples(p).slice(-20))
   const d = p.delivery
   return (
@@ -79,7 +93,7 @@ function Row({ plugin: p, lag, href }: { plugin: PluginInstance; lag: number[] |
       </div>
       <div class="flow">{d && <><span>{rate === undefined ? `${countText(d.delivered)} delivered` : rateText(rate)}</span><span class={d.lag_records > 0 ? '' : 'faint'}>{lagWords(d)}</span></>}</div>
       <div class="lag">{d && <Spark label="Lag" series={lag && [{ name: 'lag', values: lag }]} {...(lag && { say: lagSpark(lag) })} width={88} />}</div>
-      <div><StateTag plugin={p} /></div>
+      <div>{refused > 0 ? <a href={to(deadLettersPath(`sink/${p.name}`, '1h'))} aria-label={`Dead letters of ${p.name}`}><StateTag plugin={p} refused={refused} /></a> : <StateTag plugin={p} />}</div>
       <div class="since"><Time at={p.since} /></div>
     </div>
   )

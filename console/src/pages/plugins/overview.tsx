@@ -1,17 +1,26 @@
 import type { ComponentChildren } from 'preact'
 import type { Delivery, PluginInstance } from '../../api/types'
+import { usePlace } from '../../app/place'
 import { Code, Time } from '../../ui/basics'
 import { valueText } from '../../ui/chart/data'
 import { Icon } from '../../ui/icon'
 import { Charts } from './charts'
 import { countText, plural } from '../../ui/time'
 import { useSamples } from './poll'
-import { isLeftOut, lagWords, rateOf, rateText } from './words'
+import { deadLettersPath, isLeftOut, lagWords, rateOf, rateText, refusedWords } from './words'
 
-// Overview shows how an instance does, and why if it does not.
-export function Overview({ plugin: p }: { plugin: PluginInstance }) {
+// Overview shows how an instance does, and why if it does not. refused is the number of events
+// that it has refused in the last hour.
+export function Overview({ plugin: p, refused }: { plugin: PluginInstance; refused: number }) {
+  const { to } = usePlace()
   return (
     <div class="overview">
+      {refused > 0 && (
+        <div class="problem"><Icon name="alert" /><div>
+          <p>{refusedWords(p.name, refused)} They are dead letters: their errors say why.</p>
+          <a class="button" href={to(deadLettersPath(`sink/${p.name}`, '1h'))}>Show the dead letters</a>
+        </div></div>
+      )}
       {p.trouble && <div class="problem"><Icon name="alert" /><div><p>{p.trouble}</p></div></div>}
       {p.delivery?.paused && <p class="notice">Paused <Time at={p.delivery.paused.at} />: {p.delivery.paused.reason}. Events wait in the journal.</p>}
       {p.hint && <p class="notice">{p.hint}</p>}
@@ -34,7 +43,7 @@ export function Overview({ plugin: p }: { plugin: PluginInstance }) {
           {p.last_error && <Fact name="Last error"><span class="hostile">{p.last_error}</span>{p.last_error_at && <span class="faint"> <Time at={p.last_error_at} /></span>}</Fact>}
           {p.exit && <Fact name="Last exit">{p.exit.signal ? `signal ${p.exit.signal}` : `code ${p.exit.code}`}{p.exit.out_of_memory ? ', out of memory' : ''}{p.exit.expected ? ', as asked' : ''}, <Time at={p.exit.at} /></Fact>}
         </dl>
-        {(p.exit?.stderr ?? []).length > 0 && !p.exit?.expected && <Code label="Its last words" text={(p.exit?.stderr ?? []).join('\n')} />}
+        {(p.exit?.stderr ?? []).length > 0 && !p.exit?.expected && <Code label="Last output (stderr)" text={(p.exit?.stderr ?? []).join('\n')} />}
       </div></section>
       {(p.operators ?? []).length > 0 && (
         <section class="card"><div class="card-body"><h2>Operators for filters</h2>
@@ -52,11 +61,12 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 function Flow({ plugin, delivery: d }: { plugin: PluginInstance; delivery: Delivery }) {
   const samples = useSamples(plugin)
   const rate = rateOf(samples.slice(-20))
+  const { to } = usePlace()
   return (
     <section class="numbers" aria-label="Delivery">
       <div><span class="number">{rate === undefined ? '…' : rateText(rate)}</span><span class="faint">{countText(d.delivered)} delivered since the server started</span></div>
-      <div><span class="number">{lagWords(d)}</span><span class="faint">{d.oldest_at ? <>the oldest is from <Time at={d.oldest_at} />, {valueText(d.lag_bytes, 'bytes')}</> : 'everything is safe'}</span></div>
-      <div><span class="number">{plural(d.dead_letters, 'dead letter')}</span><span class="faint">{d.filtered ? `${countText(d.filtered)} kept away by its filter` : 'since the server started'}</span></div>
+      <div><span class="number">{lagWords(d)}</span><span class="faint">{d.oldest_at ? <>the oldest is from <Time at={d.oldest_at} />, {valueText(d.lag_bytes, 'bytes')}</> : 'nothing waits'}</span></div>
+      <div><span class="number">{d.dead_letters ? <a href={to(deadLettersPath(`sink/${plugin.name}`))}>{plural(d.dead_letters, 'dead letter')}</a> : 'No dead letters'}</span><span class="faint">{d.filtered ? `${countText(d.filtered)} filtered out` : 'since the server started'}</span></div>
       <div><span class="number">{d.state.replaceAll('_', ' ')}</span><span class="faint"><Time at={d.since} />{d.in_flight ? `, ${plural(d.in_flight, 'batch', 'batches')} on the way` : ''}</span></div>
     </section>
   )

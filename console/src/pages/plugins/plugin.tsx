@@ -12,7 +12,7 @@ import { Empty, Skeleton, Time, useTitle } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { Tabs } from '../../ui/tabs'
 import { Config } from './config'
-import { ForOperators, Refused, StateTag } from './list'
+import { ForOperators, Refused, StateTag, useRefused } from './list'
 import { Logs } from './logs'
 import { Overview } from './overview'
 import { usePoll } from './poll'
@@ -34,6 +34,7 @@ function Instance() {
   useTitle(name)
   const { data, error, loading, reload } = useData(key, (signal) => api.get('/api/plugins/{name}', { path: { name }, signal }))
   usePoll({ loading, reload, error })
+  const refused = useRefused(name, error?.status === 403)
   const back = <a class="back" href={to('/plugins')}><Icon name="back" /> Plugins</a>
   if (!data && error?.status === 404) return <>{back}<Empty alone title="There is no such plugin"><p>It was removed, or was just enabled on another node: then it shows here within half a minute. See <a href={to('/plugins')}>all plugins</a>.</p></Empty></>
   if (!data) return <>{back}{error ? <Refused error={error} retry={reload} /> : <Skeleton rows={5} />}</>
@@ -43,14 +44,14 @@ function Instance() {
       {back}
       <div class="page-head plugin-head">
         <div>
-          <h1 class="mono">{data.name} <StateTag plugin={data} /></h1>
+          <h1 class="mono">{data.name} <StateTag plugin={data} refused={refused} /></h1>
           <p>{data.kind}, {data.use}{data.version && ` ${data.version}`} · {data.state}, last change <Time at={data.since} /></p>
         </div>
         {!isLeftOut(data) && <Actions plugin={data} onChanged={changed} />}
       </div>
       {error && <Refused error={error} retry={reload} />}
       <Tabs label="Parts of the plugin" tabs={tabs.map((t) => ({ href: t.id ? `${path}?tab=${t.id}` : path, label: t.label, here: tab === t.id }))} />
-      {tab === '' && <Overview plugin={data} />}
+      {tab === '' && <Overview plugin={data} refused={refused} />}
       {(tab === 'config' || edited) && <div hidden={tab !== 'config'}><Config name={data.name} onChanged={reload} /></div>}
       {tab === 'logs' && <Logs name={data.name} />}
     </>

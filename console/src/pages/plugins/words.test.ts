@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PluginInstance } from '../../api/types'
-import { rateOf, rateText, stateOf, waits } from './words'
+import { deadLettersPath, rateOf, rateText, refusedOf, stateOf, waits } from './words'
 
 const sink = (fields: object, delivery: object | null = null): PluginInstance => ({ name: 'a', kind: 'sink', use: 'file', required: false, state: 'ready', since: '', restarts: 0, delivery, ...fields }) as PluginInstance
 
@@ -12,12 +12,21 @@ describe('stateOf', () => {
     expect(stateOf(sink({ state: 'handshaken' })).word).toBe('Starting')
     expect(stateOf(sink({}, { state: 'retrying' }))).toEqual({ word: 'Retrying', tone: 'warn' })
     expect(stateOf(sink({}, { state: 'not_flushing' })).word).toBe('Not flushing')
+    expect(stateOf(sink({}, { state: 'idle' }), 2)).toEqual({ word: 'Refuses events', tone: 'warn' })
+    expect(stateOf(sink({ state: 'backoff' }), 2).tone).toBe('bad')
   })
   it('knows who waits for the operator', () => {
     expect(waits(sink({ state: 'misconfigured' }))).toBe(true)
     expect(waits(sink({ state: 'degraded', reason: 'upgrade_failed' }))).toBe(true)
     expect(waits(sink({ state: 'backoff' }))).toBe(false)
   })
+})
+
+it('counts what sinks refused', () => {
+  const instances = [{ name: 'hook', series: [{ name: 'lag_seconds', unit: 'seconds', values: [9] }, { name: 'dead_letters', unit: 'number', values: [1, null, 2] }] }, { name: 'copy', series: [] }]
+  expect(refusedOf({ instances } as unknown as Parameters<typeof refusedOf>[0])).toEqual({ hook: 3, copy: 0 })
+  expect(refusedOf(undefined)).toEqual({})
+  expect(deadLettersPath('sink/a b', '1h')).toBe('/dead-letters?source=sink%2Fa+b&time=1h')
 })
 
 describe('rates', () => {

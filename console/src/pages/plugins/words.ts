@@ -1,5 +1,6 @@
 // Plain words for plugins and their deliveries.
-import type { Delivery, PluginInstance } from '../../api/types'
+import { queryOf } from '../../api/client'
+import type { Delivery, PluginInstance, Schemas } from '../../api/types'
 import { countText, plural } from '../../ui/time'
 
 export type Tone = 'ok' | 'warn' | 'bad' | undefined
@@ -7,8 +8,9 @@ export type Tone = 'ok' | 'warn' | 'bad' | undefined
 const broken = ['quarantined', 'incompatible', 'untrusted', 'misconfigured']
 const beginning = ['discovered', 'verified', 'starting', 'handshaken', 'configured', 'draining']
 
-// stateOf returns the one state that matters most of an instance and its delivery.
-export function stateOf(p: PluginInstance): { word: string; tone: Tone } {
+// stateOf returns the one state that matters most of an instance and its delivery. refused is
+// the number of events that it has refused in the last hour.
+export function stateOf(p: PluginInstance, refused = 0): { word: string; tone: Tone } {
   if (broken.includes(p.state)) return { word: capital(p.state), tone: 'bad' }
   if (p.state === 'backoff') return { word: 'Waits to restart', tone: 'bad' }
   if (p.delivery?.paused) return { word: 'Paused', tone: 'warn' }
@@ -17,6 +19,7 @@ export function stateOf(p: PluginInstance): { word: string; tone: Tone } {
   const sent = p.delivery?.state
   if (sent === 'retrying' || sent === 'throttled' || sent === 'misconfigured' || sent === 'not_flushing') return { word: capital(sent), tone: 'warn' }
   if (p.state === 'degraded') return { word: 'Degraded', tone: 'warn' }
+  if (refused > 0) return { word: 'Refuses events', tone: 'warn' }
   return { word: 'Ready', tone: 'ok' }
 }
 
@@ -31,6 +34,18 @@ function capital(word: string): string { return word[0]?.toUpperCase() + word.sl
 export function lagWords(d: Delivery): string {
   return d.lag_records === 0 ? 'No lag' : `${plural(d.lag_records, 'request')} behind`
 }
+
+// refusedOf returns how many events each sink has refused, by name, from a series of counts.
+export function refusedOf(series: Schemas['PluginSeries'] | undefined): Record<string, number> {
+  const count = (values: (number | null)[]) => values.reduce((all: number, v) => all + (v ?? 0), 0)
+  return Object.fromEntries((series?.instances ?? []).map((i) => [i.name, count(i.series.find((s) => s.name === 'dead_letters')?.values ?? [])]))
+}
+
+// refusedWords says that a sink has refused events; they are dead letters.
+export function refusedWords(name: string, n: number): string { return `${name} refused ${plural(n, 'event')} in the last hour.` }
+
+// deadLettersPath is the view of the dead letters of a sink, or of the worker.
+export function deadLettersPath(source: string, time = ''): string { return '/dead-letters' + queryOf({ source, time }) }
 
 export interface Sample { at: number; delivered: number; lag: number }
 
