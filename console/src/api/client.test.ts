@@ -5,7 +5,7 @@ import { inexact, parse, wasRounded } from './json'
 import { begin } from '../app/begin'
 import { keyed, me, safeNext, setCSRF, setHere, state, usePersonalKey } from '../app/session'
 import type { Me } from './types'
-import { countText, relativeTime } from '../ui/time'
+import { clockTime, countText, relativeTime } from '../ui/time'
 
 describe('fillPath', () => {
   it('encodes parameters', () => { expect(fillPath('/api/x/{id}/y', { id: 'a/../b?c' })).toBe('/api/x/a%2F..%2Fb%3Fc/y/') })
@@ -109,5 +109,9 @@ describe('safeNext', () => {
 describe('time', () => {
   const now = Date.UTC(2026, 0, 1)
   it.each([[0, 'just now'], [-45_000, '45 seconds ago'], [-3 * 60_000, '3 minutes ago'], [-26 * 3_600_000, 'yesterday'], [40 * 86_400_000, 'next month']])('%i ms', (ms, words) => { expect(relativeTime(now + ms, now)).toBe(words) })
+  it('shows the date of another day', () => {
+    const noon = new Date(2026, 0, 2, 12, 5, 9)
+    expect([clockTime(noon, noon.getTime()), clockTime(noon, noon.getTime() + 86_400_000)]).toEqual(['12:05:09', '2 Jan, 12:05:09'])
+  })
   it('shortens large numbers', () => { expect([countText(9999), countText(1_234_567)]).toEqual(['9,999', '1.2M']) })
 })

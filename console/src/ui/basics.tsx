@@ -5,7 +5,7 @@ import { signal } from '@preact/signals'
 import type { ApiError } from '../api/client'
 import { say } from '../app/toasts'
 import { Icon } from './icon'
-import { exactTime, relativeTime } from './time'
+import { clockTime, exactTime, relativeTime } from './time'
 
 const now = signal(Date.now())
 setInterval(() => { now.value = Date.now() }, 15_000)
@@ -15,6 +15,12 @@ export function Time({ at }: { at: string | null | undefined }) {
   if (!at) return <span class="faint">never</span>
   const date = new Date(at)
   return <time dateTime={at} title={exactTime(date)}>{relativeTime(date.getTime(), now.value)}</time>
+}
+
+// ClockTime shows the time of day, the date if it is another day, and how long ago.
+export function ClockTime({ at }: { at: string }) {
+  const date = new Date(at)
+  return <time class="clock" dateTime={at} title={exactTime(date)}><span class="mono">{clockTime(date, now.value)}</span> <span class="ago">{relativeTime(date.getTime(), now.value)}</span></time>
 }
 
 export function Switch({ on, label, disabled, onToggle }: { on: boolean; label: string; disabled?: boolean; onToggle: () => void }) {

@@ -18,7 +18,16 @@ export function relativeTime(at: number, now: number): string {
 
 const full = { dateStyle: 'medium', timeStyle: 'medium' } as const
 const local = new Intl.DateTimeFormat('en-GB', full) // making one takes longer than a hundred uses
-const localZone = local.resolvedOptions().timeZone
+export const localZone = local.resolvedOptions().timeZone
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dated = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+// clockTime returns a time of today as "14:03:22", and of another day with the date.
+export function clockTime(at: Date, now: number): string {
+  const today = at.toDateString() === new Date(now).toDateString()
+  return (today ? clock : dated).format(at)
+}
 
 // exactTime returns a time with its zone, and the same time in UTC.
 export function exactTime(at: Date, zone?: string): string {

@@ -1,4 +1,5 @@
 // One event beside the list.
+import { useEffect, useRef } from 'preact/hooks'
 import { api, queryOf } from '../../api/client'
 import { wasRounded } from '../../api/json'
 import type { Event } from '../../api/types'
@@ -8,16 +9,20 @@ import { CopyButton, Problem, Skeleton, Time } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { Journey } from '../../ui/journey'
 
+const sheet = matchMedia('(max-width: 980px)') // as in live.css: it covers the end of the window
+
 // Detail shows an event. earlier is the answer that the first events of the list came in.
 export function Detail({ project, uuid, known, earlier, onClose, narrow }: { project: string; uuid: string; known: Event | undefined; earlier: { results: Event[] } | undefined; onClose: () => void; narrow: (changes: Record<string, string>) => void }) {
   const { to } = usePlace()
   const { data, error, reload } = useData(known ? '' : `live/${project}/event/${uuid}`, (signal) => api.get('/api/projects/{project_id}/events/{uuid}', { path: { project_id: project, uuid }, signal }))
+  const box = useRef<HTMLElement>(null)
+  useEffect(() => { if (sheet.matches) box.current?.focus({ preventScroll: true }) }, [])
   const e = known ?? (data?.uuid === uuid ? data : undefined)
-  if (!e) return <aside class="card detail" aria-label="Event"><header><h2>Event</h2><Close onClose={onClose} /></header>{error ? <Problem error={error} retry={reload} /> : <Skeleton rows={3} />}</aside>
+  if (!e) return <aside ref={box} tabIndex={-1} class="card detail" aria-label="Event"><header><h2>Event</h2><Close onClose={onClose} /></header>{error ? <Problem error={error} retry={reload} /> : <Skeleton rows={3} />}</aside>
   const rounded = wasRounded(e) || (earlier !== undefined && wasRounded(earlier) && earlier.results.some((one) => one.uuid === uuid))
   const properties = Object.entries(e.properties as Record<string, unknown>)
   return (
-    <aside class="card detail" aria-label="Event">
+    <aside ref={box} tabIndex={-1} class="card detail" aria-label="Event">
       <header><h2 class="mono">{e.event}</h2><Close onClose={onClose} /></header>
       <p class="muted small">Happened <Time at={e.timestamp} />, received <Time at={e.received_at} /></p>
       <p class="links">
@@ -25,6 +30,7 @@ export function Detail({ project, uuid, known, earlier, onClose, narrow }: { pro
         <a class="button small" href={to('/why') + queryOf({ id: e.distinct_id })}><Icon name="why" /> Why</a>
         <button type="button" class="button small" onClick={() => narrow({ event: e.event })}>Only this name</button>
         <button type="button" class="button small" onClick={() => narrow({ distinct_id: e.distinct_id })}>Only this distinct id</button>
+        {e.person_id && <button type="button" class="button small" onClick={() => narrow({ distinct_id: '', person_id: e.person_id ?? '' })}>Only this person</button>}
       </p>
       <h3>Where it is</h3>
       <Journey project={project} uuid={uuid} />

@@ -7,14 +7,14 @@ import { useData, useDebounced } from '../../app/load'
 import { usePlace, useView } from '../../app/place'
 import { projects } from '../../app/session'
 import { useShortcut } from '../../app/shortcuts'
-import { Code, Empty, Problem, useTitle } from '../../ui/basics'
+import { ClockTime, Code, Empty, Problem, useTitle } from '../../ui/basics'
 import { NameInput, type NameKind } from '../../ui/names'
 import { useValues } from '../../ui/suggest'
 import { Icon } from '../../ui/icon'
-import { exactTime, plural } from '../../ui/time'
+import { localZone, plural } from '../../ui/time'
 import { Detail } from './detail'
 import { type Live, useLive } from './follow'
-import { clockTime, type Filters, filtersOf, operators, parametersOf, streamURL, summaryOf, takesValue } from './words'
+import { type Filters, filtersOf, operators, parametersOf, streamURL, summaryOf, takesValue } from './words'
 import './live.css'
 
 export default function LivePage() {
@@ -22,8 +22,7 @@ export default function LivePage() {
   const { project } = usePlace()
   const [paused, setPaused] = useState(false)
   const filters = filtersOf(query)
-  const { event = '', distinct_id = '', properties = '' } = parametersOf(filters)
-  const key = `live/${project}/${event}/${distinct_id}/${properties}`
+  const key = `live/${project}/${JSON.stringify(parametersOf(filters))}`
   const before = useData(key, (signal) => api.get('/api/projects/{project_id}/events', { path: { project_id: project }, query: { ...parametersOf(filters), limit: 50 }, signal }))
   const [asked, setAsked] = useState<{ key: string; list: Event[] }>({ key: '', list: [] })
   useEffect(() => { if (before.data && !before.loading) setAsked({ key, list: before.data.results }) }, [before.data, before.loading])
@@ -31,24 +30,25 @@ export default function LivePage() {
   const set = (changes: Record<string, string>, replace = false) => route(path + queryOf({ ...query, ...changes }), replace)
   const isFiltered = Object.keys(parametersOf(filters)).length > 0
   useTitle('Live')
-  useShortcut(' ', 'Pause or go on', () => setPaused(!paused))
+  useShortcut(' ', 'Pause or resume', () => setPaused(!paused))
   useShortcut('Escape', 'Close the event', () => { if (query.e) set({ e: '' }, true) })
   return (
     <>
       <div class="page-head">
         <div><h1>Live</h1><p>Events as they are stored, from every server.</p></div>
-        <button type="button" class="button" aria-pressed={paused} onClick={() => setPaused(!paused)}><Icon name={paused ? 'play' : 'pause'} /> {paused ? 'Go on' : 'Pause'} <kbd>Space</kbd></button>
+        <button type="button" class="button" aria-pressed={paused} onClick={() => setPaused(!paused)}><Icon name={paused ? 'play' : 'pause'} /> {paused ? 'Resume' : 'Pause'} <kbd>Space</kbd></button>
       </div>
       <FilterBar key={project} project={project} filters={filters} set={set} />
+      {filters.person_id && <OfPerson project={project} id={filters.person_id} onRemove={() => set({ person_id: '' }, true)} />}
       <Status live={live} paused={paused} />
       {live.state === 'refused' && live.error && <Problem error={live.error} retry={() => location.reload()} />}
       {before.error && live.state !== 'refused' && <Problem error={before.error} retry={before.reload} />}
       <div class={`live ${query.e ? 'with-detail' : ''}`}>
         <List list={live.list} selected={query.e ?? ''} choose={(uuid) => set({ e: uuid }, Boolean(query.e))} />
-        {query.e && <Detail key={query.e} project={project} uuid={query.e} known={live.list.find((e) => e.uuid === query.e)} earlier={before.data} onClose={() => set({ e: '' })} narrow={(changes) => set(changes)} />}
+        {query.e && <Detail key={query.e} project={project} uuid={query.e} known={live.list.find((e) => e.uuid === query.e)} earlier={before.data} onClose={() => { set({ e: '' }); document.getElementById(rowId(query.e ?? ''))?.focus({ preventScroll: true }) }} narrow={(changes) => set(changes)} />}
       </div>
       {live.list.length === 0 && asked.key === key && live.state !== 'refused' && (isFiltered
-        ? <Empty title="No event fits yet"><p>Events that fit appear here when they are stored. <button type="button" class="link" onClick={() => route(path)}>Show all events</button></p></Empty>
+        ? <Empty title="No events match yet"><p>Events that match appear here when they are stored.{filters.event && ' The filter compares the whole name of the event.'} <button type="button" class="link" onClick={() => route(path)}>Show all events</button></p></Empty>
         : <Start project={project} />)}
     </>
   )
@@ -64,7 +64,19 @@ function Start({ project }: { project: string }) {
   )
 }
 
-const stateWords = { connecting: 'Connecting', live: 'Live', lost: 'Connecting again', refused: 'Stopped' } as const
+const stateWords = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', refused: 'Stopped' } as const
+
+// OfPerson is the filter of one person with all distinct ids.
+function OfPerson({ project, id, onRemove }: { project: string; id: string; onRemove: () => void }) {
+  const { to } = usePlace()
+  const { data } = useData(`persons/${project}/one/${id}`, (signal) => api.get('/api/projects/{project_id}/persons/{id}', { path: { project_id: project, id }, signal }))
+  return (
+    <p class="live-person">
+      <span>Events of <a href={to(`/persons/${id}`)}>{data?.name || id}</a>{data && `, ${plural(data.distinct_ids.length, 'distinct id')}`}</span>
+      <button type="button" class="link" onClick={onRemove}>All persons</button>
+    </p>
+  )
+}
 
 // Status says whether the page is live, and what it does not show.
 function Status({ live, paused }: { live: Live; paused: boolean }) {
@@ -79,6 +91,7 @@ function Status({ live, paused }: { live: Live; paused: boolean }) {
       {rate + slow > 0 && <span class="muted">{plural(rate + slow, 'more event')} matched; the page shows a sample of at most 500 a second</span>}
       {unread > 0 && <span class="muted">{plural(unread, 'event')} of the project arrived too fast to be read here</span>}
       {live.gap && <span class="muted">events between two connections are missing</span>}
+      <span class="faint small push">times in {localZone}</span>
     </p>
   )
 }
@@ -102,11 +115,13 @@ function List({ list, selected, choose }: { list: Event[]; selected: string; cho
   return <ol class="list live-list" aria-label="Events, the newest first">{list.map(row)}</ol>
 }
 
+function rowId(uuid: string): string { return `event-${uuid}` }
+
 function Row({ event: e, selected, choose }: { event: Event; selected: boolean; choose: (uuid: string) => void }) {
   return (
     <li>
-      <button type="button" class="live-row" aria-current={selected ? 'true' : undefined} onClick={() => choose(e.uuid)}>
-        <time class="faint mono" dateTime={e.timestamp} title={exactTime(new Date(e.timestamp))}>{clockTime(e.timestamp)}</time>
+      <button type="button" id={rowId(e.uuid)} class="live-row" aria-current={selected ? 'true' : undefined} onClick={() => choose(e.uuid)}>
+        <ClockTime at={e.timestamp} />
         <span class="mono name">{e.event}</span>
         <span class="mono muted who-id">{e.distinct_id}</span>
         <span class="faint what">{summaryOf(e)}</span>
@@ -136,7 +151,7 @@ function FilterBar({ project, filters, set }: { project: string; filters: Filter
   )
   return (
     <div class="filters live-filters" role="search">
-      {named('event', 'event', 'Name of the event', 'Any event')}
+      {named('event', 'event', 'Name of the event', 'Any event (whole name)')}
       {input('distinct_id', 'Distinct id', 'Any distinct id')}
       {named('property', 'event property', 'Property', 'Any property')}
       {draft.property && <select aria-label="Comparison" value={draft.operator} onChange={(e) => setDraft({ ...draft, operator: e.currentTarget.value })}>{operators.map(([name, words]) => <option key={name} value={name}>{words}</option>)}</select>}

@@ -27,6 +27,7 @@ describe('filters', () => {
   it('are those of the list of events', () => {
     expect(parametersOf(filtersOf({}))).toEqual({})
     expect(parametersOf(filtersOf({ event: 'buy', distinct_id: 'ada', property: 'plan' }))).toEqual({ event: 'buy', distinct_id: 'ada' })
+    expect(streamURL('1', filtersOf({ person_id: 'p-1' }))).toBe('/api/projects/1/events/stream/?person_id=p-1')
     expect(parametersOf(filtersOf({ property: 'plan', operator: 'icontains', value: 'pr' }))).toEqual({ properties: '[{"key":"plan","operator":"icontains","value":"pr"}]' })
     expect(parametersOf(filtersOf({ property: 'plan', operator: 'is_set' }))).toEqual({ properties: '[{"key":"plan","operator":"is_set","value":"is_set"}]' })
     expect(filtersOf({ operator: '<script>' }).operator).toBe('exact')

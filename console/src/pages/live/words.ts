@@ -2,7 +2,7 @@
 import { queryOf } from '../../api/client'
 import type { Event } from '../../api/types'
 
-export interface Filters { event: string; distinct_id: string; property: string; operator: string; value: string }
+export interface Filters { event: string; distinct_id: string; person_id: string; property: string; operator: string; value: string }
 
 export const operators: [name: string, words: string][] = [['exact', 'is'], ['is_not', 'is not'], ['icontains', 'contains'], ['is_set', 'is set'], ['is_not_set', 'is not set']]
 
@@ -11,15 +11,16 @@ export function takesValue(operator: string): boolean { return !operator.endsWit
 // filtersOf reads the filters of a URL.
 export function filtersOf(query: Record<string, string>): Filters {
   const operator = operators.some(([name]) => name === query.operator) ? (query.operator ?? 'exact') : 'exact'
-  return { event: query.event ?? '', distinct_id: query.distinct_id ?? '', property: query.property ?? '', operator, value: query.value ?? '' }
+  return { event: query.event ?? '', distinct_id: query.distinct_id ?? '', person_id: query.person_id ?? '', property: query.property ?? '', operator, value: query.value ?? '' }
 }
 
 // parametersOf returns the parameters of the list of events and of its stream.
-export function parametersOf(f: Filters): { event?: string; distinct_id?: string; properties?: string } {
+export function parametersOf(f: Filters): { event?: string; distinct_id?: string; person_id?: string; properties?: string } {
   const complete = f.property && (f.value || !takesValue(f.operator))
   return {
     ...(f.event && { event: f.event }),
     ...(f.distinct_id && { distinct_id: f.distinct_id }),
+    ...(f.person_id && { person_id: f.person_id }),
     ...(complete && { properties: JSON.stringify([{ key: f.property, operator: f.operator, value: takesValue(f.operator) ? f.value : f.operator }]) }),
   }
 }
@@ -49,7 +50,3 @@ export function summaryOf(e: Event): string {
   if (typeof p.$current_url === 'string') return p.$current_url
   return Object.entries(p).filter(([name, v]) => !name.startsWith('$') && v !== null && typeof v !== 'object').slice(0, 3).map(([name, v]) => `${name} ${String(v)}`).join(', ')
 }
-
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-
-export function clockTime(at: string): string { return clock.format(new Date(at)) }

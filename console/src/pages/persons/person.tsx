@@ -52,6 +52,7 @@ function Page({ person, reload }: { person: Person; reload: () => void }) {
         </div>
         <div class="row">
           {person.distinct_ids[0] !== undefined && <a class="button" href={`${to('/why')}?id=${encodeURIComponent(person.distinct_ids[0])}`}><Icon name="why" /> Why</a>}
+          <a class="button" href={`${to('/live')}?person_id=${person.uuid}`}><Icon name="live" /> Live</a>
           {person.distinct_ids.length > 1 && <button type="button" class="button" onClick={() => setAsked('split')}>Split</button>}
           <button type="button" class="button danger-quiet" onClick={() => setAsked('delete')}><Icon name="trash" /> Delete</button>
         </div>

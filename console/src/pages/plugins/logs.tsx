@@ -4,7 +4,7 @@ import { api, queryOf } from '../../api/client'
 import { useData } from '../../app/load'
 import { Empty, Problem, Skeleton } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
-import { exactTime } from '../../ui/time'
+import { clockTime, exactTime } from '../../ui/time'
 import { usePoll } from './poll'
 
 const lines = 500
@@ -39,13 +39,13 @@ export function Logs({ name }: { name: string }) {
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <Skeleton rows={5} />}
       {data && shown.length === 0 && (data.results.length > 0
-        ? <Empty title="No line fits"><p><button type="button" class="link" onClick={() => set({ search: '', level: '' })}>Clear the search</button></p></Empty>
+        ? <Empty title="No lines match"><p><button type="button" class="link" onClick={() => set({ search: '', level: '' })}>Clear the search</button></p></Empty>
         : <Empty title="Nothing was written yet"><p>What the plugin writes to its log and to standard error is here, the last {lines} lines.</p></Empty>)}
       {shown.length > 0 && (
         <div class="log mono" ref={end} tabIndex={0} role="log" aria-label={`Log of ${name}`}>
           {shown.map((l, i) => (
             <div key={`${l.at}${i}`}>
-              <time dateTime={l.at} title={exactTime(new Date(l.at))}>{new Date(l.at).toLocaleTimeString('en-GB')}</time>
+              <time dateTime={l.at} title={exactTime(new Date(l.at))}>{clockTime(new Date(l.at), Date.now())}</time>
               <span class={`level ${tones[l.level] ?? ''}`}>{l.level}</span>
               <span class="message">{l.message}{l.fields && <span class="faint"> {fieldsText(l.fields)}</span>}</span>
             </div>
