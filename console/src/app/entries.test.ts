@@ -9,6 +9,7 @@ const found: Found = {
   flags: [{ id: 1, key: 'new-nav', name: 'The navigation' }],
   actions: [{ id: 2, name: 'Signed up' }],
   cohorts: [{ id: 3, name: 'Early & loud' }],
+  persons: [{ uuid: 'p-1', name: 'Grace Hopper', distinct_ids: ['grace', 'anon-7'], properties: { email: 'g@navy.example' } }],
   plugins: [{ name: 'copy', kind: 'sink', use: 'file' }],
   members: [{ user: { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' } }, { user: { first_name: '', email: 'admin@localhost' } }],
 }
@@ -26,6 +27,8 @@ it('reaches every kind by its name', () => {
   expect(ids('copy')).toEqual(['plugin-copy'])
   expect(ids('lovelace')).toEqual(['member-ada@example.com'])
   expect(ids('admin@')).toEqual(['member-admin@localhost'])
+  expect([ids('hopper'), ids('anon-7'), ids('g@navy')]).toEqual([['person-p-1'], ['person-p-1'], ['person-p-1']])
+  expect(ran('grace', 'person-p-1')).toEqual([['/persons/p-1']])
   expect(ids('members')).toEqual(['/settings/members'])
 })
 it('takes the words of a kind too, in any order', () => {

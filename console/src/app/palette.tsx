@@ -26,17 +26,19 @@ function useFound(project: string, text: string): { found: Found; loading: boole
   const any = project !== ''
   const named = any && text !== ''
   const on = {
-    flags: any && may('read', 'feature_flag'), actions: any && may('read', 'action'), cohorts: named && may('read', 'cohort'),
+    flags: any && may('read', 'feature_flag'), actions: any && may('read', 'action'), cohorts: named && may('read', 'cohort'), persons: named && may('read', 'person'),
     members: named && may('read', 'organization'), plugins: named && me.value?.is_operator === true && may('read', 'plugin'),
   }
   const flags = useData(on.flags ? `palette/${project}/${text}` : '', (signal) => api.get('/api/projects/{project_id}/feature_flags', { path, query: { search: text, limit: 8 }, signal }))
   const actions = useData(on.actions ? `palette/${project}/actions/${text}` : '', (signal) => api.get('/api/projects/{project_id}/actions', { path, query: { search: text, limit: 5 }, signal }))
   const cohorts = useData(on.cohorts ? `palette/${project}/cohorts/${text}` : '', (signal) => api.get('/api/projects/{project_id}/cohorts', { path, query: { search: text, limit: 5 }, signal }))
+  // With a cursor the server answers soon, with those it found in a part of all persons.
+  const persons = useData(on.persons ? `palette/${project}/persons/${text}` : '', (signal) => api.get('/api/projects/{project_id}/persons', { path, query: { search: text, limit: 5, cursor: '0.0.0' }, signal }))
   const members = useData(on.members ? 'palette/members' : '', (signal) => api.get('/api/organizations/{organization_id}/members', { path: { organization_id: '@current' }, query: { limit: 1000 }, signal }))
   const plugins = useData(on.plugins ? 'palette/plugins' : '', (signal) => api.get('/api/plugins', { signal }))
   return {
-    found: { flags: flags.data?.results, actions: actions.data?.results, cohorts: cohorts.data?.results, members: members.data?.results, plugins: plugins.data?.results },
-    loading: (on.flags && flags.loading) || (on.actions && actions.loading) || (on.cohorts && cohorts.loading) || (on.members && members.loading) || (on.plugins && plugins.loading),
+    found: { flags: flags.data?.results, actions: actions.data?.results, cohorts: cohorts.data?.results, persons: persons.data?.results, members: members.data?.results, plugins: plugins.data?.results },
+    loading: (on.flags && flags.loading) || (on.actions && actions.loading) || (on.cohorts && cohorts.loading) || (on.persons && persons.loading) || (on.members && members.loading) || (on.plugins && plugins.loading),
   }
 }
 
@@ -76,7 +78,7 @@ function Open() {
   return (
     <dialog ref={ref} class="palette" aria-label="Search or jump to" onCancel={(e) => { e.preventDefault(); close() }} onMouseDown={(e) => { if (e.target === ref.current) close() }}>
       <div class="palette-body">
-        <input role="combobox" aria-expanded="true" aria-controls={list} aria-activedescendant={entries[chosen] && `${list}-${chosen}`} aria-label="Search" placeholder="Search pages, flags, actions, plugins, people" value={text}
+        <input role="combobox" aria-expanded="true" aria-controls={list} aria-activedescendant={entries[chosen] && `${list}-${chosen}`} aria-label="Search" placeholder="Search pages, flags, actions, persons, plugins" value={text}
           onInput={(e) => { setText(e.currentTarget.value); setAt(0); setEntered(false) }} onKeyDown={press} />
         <ul id={list} role="listbox" aria-label="Results">
           {entries.map((e, i) => (
@@ -84,7 +86,7 @@ function Open() {
               <Icon name={e.icon} /><span>{e.label}</span><span class="faint">{e.detail}</span>
             </li>
           ))}
-          {entries.length === 0 && <li role="option" aria-selected="false" class="faint">Nothing fits.</li>}
+          {entries.length === 0 && <li role="option" aria-selected="false" class="faint">Nothing matches.</li>}
         </ul>
       </div>
     </dialog>

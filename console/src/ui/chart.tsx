@@ -5,7 +5,7 @@
 //     series={[{ name: 'capture', points: [[1700000000, 12.5], [1700000015, null]] }]} />
 //
 // It takes its room before there are values and keeps it: nothing moves when they arrive.
-// The legend shows the values under the pointer, else the newest. With the keyboard it is
+// The legend shows the values under the pointer, else the newest, and of bars the totals. With the keyboard it is
 // a slider: the arrows, Home and End move in time, and a screen reader says the values. A
 // button shows the numbers as a table.
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -13,7 +13,7 @@ import { useSignal } from '@preact/signals'
 import { theme } from '../app/theme'
 import { sayError } from '../app/toasts'
 import { Icon } from './icon'
-import { align, isEmpty, pointTime, smallestStep, summary, valueText, type Aligned, type ChartSeries, type ChartUnit } from './chart/data'
+import { align, isEmpty, pointTime, smallestStep, summary, total, valueText, type Aligned, type ChartSeries, type ChartUnit } from './chart/data'
 import type { Plot } from './chart/plot'
 import './chart/chart.css'
 
@@ -38,23 +38,24 @@ export interface ChartProps {
 const dark = matchMedia('(prefers-color-scheme: dark)')
 
 export function Chart(props: ChartProps) {
-  const { title, series, unit = 'number', height = 160, zone, empty = 'No values yet' } = props
+  const { title, series, unit = 'number', kind = 'line', height = 160, zone, empty = 'No values yet' } = props
   const place = useSignal<number | null>(null)
   const [table, setTable] = useState(false)
   const shown = series ?? []
   const nothing = isEmpty(shown)
   const data = align(shown)
   const here = Math.min(place.value ?? Infinity, data.times.length - 1)
+  const totals = kind === 'bars' && place.value === null
   return (
     <figure class="chart-card card">
       <figcaption>
         <div class="chart-title">
           <h3>{title}</h3>
-          <span class="chart-time faint">{here >= 0 ? pointTime(data.times[here] ?? 0, smallestStep(data.times), zone) : ''}</span>
+          <span class="chart-time faint">{here < 0 ? '' : totals ? 'in all' : pointTime(data.times[here] ?? 0, smallestStep(data.times), zone)}</span>
           <button type="button" class="icon-button" aria-pressed={table} aria-label={`${title} as a table`} title="As a table" disabled={nothing} onClick={() => setTable(!table)}><Icon name="table" /></button>
         </div>
         {props.hint && <p class="hint">{props.hint}</p>}
-        <Legend data={data} series={shown} unit={unit} here={here} />
+        <Legend data={data} series={shown} unit={unit} here={here} totals={totals} />
       </figcaption>
       {table && !nothing
         ? <Table data={data} series={shown} unit={unit} zone={zone} height={height} title={title} />
@@ -72,11 +73,12 @@ function at(data: Aligned, series: number, place: number): number | null | undef
   return row[place]
 }
 
-function Legend({ data, series, unit, here }: { data: Aligned; series: ChartSeries[]; unit: ChartUnit; here: number }) {
+function Legend({ data, series, unit, here, totals }: { data: Aligned; series: ChartSeries[]; unit: ChartUnit; here: number; totals: boolean }) {
+  const value = (i: number) => (here < 0 ? null : totals ? total(data.rows[i] ?? []) : at(data, i, here))
   return (
     <ul class="chart-legend">
       {series.map((s, i) => (
-        <li key={s.name}><svg viewBox="0 0 8 8" width="8" height="8" aria-hidden="true"><rect class={`shade-${(s.shade ?? i) % 6}`} width="8" height="8" rx="2" /></svg><span>{s.name}</span><b>{valueText(here < 0 ? null : at(data, i, here), unit)}</b></li>
+        <li key={s.name}><svg viewBox="0 0 8 8" width="8" height="8" aria-hidden="true"><rect class={`shade-${(s.shade ?? i) % 6}`} width="8" height="8" rx="2" /></svg><span>{s.name}</span><b>{valueText(value(i), unit)}</b></li>
       ))}
     </ul>
   )

@@ -17,7 +17,8 @@ const skipped = {
 } as const
 const notStored = { waiting: 'Waits to be stored', dropped: 'Dropped, not stored', dead_letter: 'A dead letter, not stored', forgotten: 'Not stored', stored: 'Stored' } as const
 
-export function Journey({ project, uuid }: { project: string; uuid: string }) {
+// of is the id of the dead letter whose page shows it.
+export function Journey({ project, uuid, of }: { project: string; uuid: string; of?: number }) {
   const { to } = usePlace()
   const { data: t, error, loading, reload } = useData(`events/${project}/trace/${uuid}`, (signal) => api.get('/api/projects/{project_id}/events/{uuid}/trace', { path: { project_id: project, uuid }, signal }))
   const shown = t?.uuid === uuid ? t : undefined
@@ -45,7 +46,7 @@ export function Journey({ project, uuid }: { project: string; uuid: string }) {
         </Step>
       ))}
       {shown.sinks.length === 0 && <Step tone="none">No sink is configured</Step>}
-      {shown.dead_letters.map((d) => <Step key={d.id} tone="bad"><a href={to(`/dead-letters/${d.id}`)}>Dead letter of {d.source}</a>: {d.message}</Step>)}
+      {shown.dead_letters.map((d) => <Step key={d.id} tone="bad">{d.id === of ? <>This dead letter, of {d.source}</> : <a href={to(`/dead-letters/${d.id}`)}>Dead letter of {d.source}</a>}: {d.message}</Step>)}
     </ul>
   )
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import { useData } from '../../app/load'
 import { Tag } from '../../ui/basics'
+import { usePlace } from '../../app/place'
 import { Dialog } from '../../ui/dialog'
 import { plural } from '../../ui/time'
 import { isEmpty, outcome, sourceWords, type Filter, type Replay } from './words'
@@ -62,8 +63,7 @@ export function Bulk({ project, work, onClose }: { project: string; work: Work; 
       <Dialog title={title} onClose={close}>
         <div class="dialog-text" role="status">
           <p><b>{done.text}</b></p>
-          {done.failures.length > 0 && <ul class="failures">{done.failures.slice(0, 20).map((f) => <li key={f.id}><span class="mono">{f.id}</span> {f.error}</li>)}</ul>}
-          {done.failures.length > 20 && <p>and {done.failures.length - 20} more.</p>}
+          {done.failures.length > 0 && <Failures project={project} failures={done.failures} />}
         </div>
         <footer><button type="button" class="button primary" onClick={close}>Done</button></footer>
       </Dialog>
@@ -96,5 +96,26 @@ export function Bulk({ project, work, onClose }: { project: string; work: Work; 
         </footer>
       </form>
     </Dialog>
+  )
+}
+
+const shownFailures = 20
+
+// Failures names the events that failed again, with their new errors.
+function Failures({ project, failures }: { project: string; failures: Replay['failures'] }) {
+  const { to } = usePlace()
+  const shown = failures.slice(0, shownFailures)
+  const letter = (id: number, signal: AbortSignal) => api.get('/api/projects/{project_id}/dead_letters/{id}', { path: { project_id: project, id }, signal }).catch(() => undefined)
+  const { data } = useData(`dead/${project}/failures/${shown.map((f) => f.id).join()}`, async (signal) => new Map((await Promise.all(shown.map((f) => letter(f.id, signal)))).flatMap((d) => (d ? [[d.id, d] as const] : []))))
+  return (
+    <>
+      <ul class="failures">
+        {shown.map((f) => {
+          const event = data?.get(f.id)
+          return <li key={f.id}><a class="mono" href={to(`/dead-letters/${f.id}`)}>{event?.event || `dead letter ${f.id}`}</a>{event && <span class="muted"> of {event.distinct_id}</span>}: {f.error}</li>
+        })}
+      </ul>
+      {failures.length > shownFailures && <p>and {failures.length - shownFailures} more.</p>}
+    </>
   )
 }

@@ -114,8 +114,9 @@ function Page({ letter: d, onChanged, reload }: { letter: DeadLetter; onChanged:
             <dt>Event id</dt><dd class="mono">{d.event_uuid}</dd>
             <dt>Kind of failure</dt><dd>{d.class}</dd>
             <dt>Received</dt><dd><Time at={d.received_at} /></dd>
+            <dt>Last failed</dt><dd><Time at={d.failed_at} />{d.attempts > 1 && `, ${d.attempts} times in all`}</dd>
             <dt>First failed</dt><dd><Time at={d.created_at} /></dd>
-            <dt>Where it is</dt><dd><Journey project={project} uuid={d.event_uuid} /></dd>
+            <dt>Where it is</dt><dd><Journey project={project} uuid={d.event_uuid} of={d.id} /></dd>
           </dl>
         </aside>
       </div>

@@ -35,17 +35,17 @@ export default function List() {
   const refresh = () => { forget(`dead/${project}`); setMinute(Date.now()); reload(); sources.reload() }
   const start = (kind: Work['kind']) => setWork({ kind, filter: chosen.size ? { ids: [...chosen] } : filter })
   const pick = (id: number, on: boolean) => { const next = new Set(chosen); if (on) next.add(id); else next.delete(id); setChosen(next) }
-  const words = chosen.size ? `${chosen.size} chosen` : data && data.count > 0 ? `${data.count.toLocaleString('en')} ${all ? 'in all' : data.count === 1 ? 'that fits' : 'that fit'}` : ''
+  const words = chosen.size ? `${chosen.size} chosen` : data && data.count > 0 ? `${data.count.toLocaleString('en')} ${all ? 'in all' : data.count === 1 ? 'that matches' : 'that match'}` : ''
   return (
     <>
       <div class="page-head">
-        <div><h1>Dead letters</h1><p>{data ? plural(data.count, all ? 'event that could not be processed or delivered' : 'dead letter fits', all ? 'events that could not be processed or delivered' : 'dead letters fit') : 'Events that could not be processed or delivered.'}</p></div>
+        <div><h1>Dead letters</h1><p>{data ? plural(data.count, all ? 'event that could not be processed or delivered' : 'dead letter matches', all ? 'events that could not be processed or delivered' : 'dead letters match') : 'Events that could not be processed or delivered.'}</p></div>
         <button type="button" class="button" onClick={refresh}>Refresh</button>
       </div>
       <Filters key={path} query={query} sources={Object.keys(sources.data?.sources ?? {})} box={box} set={set} />
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={8} /></div>}
-      {data && letters.length === 0 && !error && (all && page === 1 ? <None /> : <Empty title="No dead letter fits"><p><button type="button" class="link" onClick={() => { setChosen(new Set()); route(path, true) }}>Clear the filter</button></p></Empty>)}
+      {data && letters.length === 0 && !error && (all && page === 1 ? <None /> : <Empty title="No dead letters match"><p><button type="button" class="link" onClick={() => { setChosen(new Set()); route(path, true) }}>Clear the filter</button></p></Empty>)}
       {letters.length > 0 && (
         <>
           <div class="bulk-bar">

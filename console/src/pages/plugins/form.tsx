@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../../api/client'
 import { Field } from '../../ui/basics'
-import { kindOf, stored, type Node } from './shape'
+import { kindOf, labelOf, orderOf, stored, type Node } from './shape'
 
 // useRefused leads to the field that the server refuses.
 export function useRefused(error: ApiError | null): void {
@@ -20,7 +20,7 @@ interface Props { schema: Node; value: Record<string, unknown>; error: { attr: s
 
 export function Form({ schema, value, error, onChange, at = 'config' }: Props) {
   const required = schema.required ?? []
-  const names = Object.keys(schema.properties ?? {}).sort((a, b) => Number(required.includes(b)) - Number(required.includes(a)) || a.localeCompare(b))
+  const names = orderOf(schema)
   if (names.length === 0) return <p class="faint">This plugin has no options.</p>
   return (
     <div class="config-form">
@@ -45,10 +45,11 @@ function Option({ name, at, node, required, value, error, onChange }: OptionProp
   const invalid = wrong ? { 'aria-invalid': true, 'aria-describedby': `${id}-error` } as const : {}
   const shown = typeof node.default === 'string' ? node.default : JSON.stringify(node.default)
   const hint = [node.description, shown && !required && kind !== 'enum' && kind !== 'boolean' ? `Default: ${shown}.` : ''].filter(Boolean).join(' ')
-  const label = required ? `${name} (required)` : name
+  const words = labelOf(name)
+  const label = required ? `${words} (required)` : words
   if (kind === 'object') {
     return (
-      <fieldset class="config-group"><legend>{name}</legend>{hint && <p class="hint">{hint}</p>}
+      <fieldset class="config-group"><legend>{words}</legend>{hint && <p class="hint">{hint}</p>}
         <Form schema={node} value={(value ?? {}) as Record<string, unknown>} error={error} at={at} onChange={(v) => onChange(Object.keys(v).length ? v : undefined)} />
       </fieldset>
     )
@@ -56,7 +57,7 @@ function Option({ name, at, node, required, value, error, onChange }: OptionProp
   if (kind === 'boolean') {
     return (
       <div class="field">
-        <label class="check" for={id}><input id={id} type="checkbox" checked={(value ?? node.default ?? false) === true} onChange={(e) => onChange(e.currentTarget.checked)} {...invalid} /> {name}</label>
+        <label class="check" for={id}><input id={id} type="checkbox" checked={(value ?? node.default ?? false) === true} onChange={(e) => onChange(e.currentTarget.checked)} {...invalid} /> {words}</label>
         {wrong ? <p class="field-error" id={`${id}-error`} role="alert">{wrong}</p> : hint && <p class="hint">{hint}</p>}
       </div>
     )
@@ -74,7 +75,7 @@ function Input({ id, name, required, kind, node, value, invalid, onChange }: { i
     case 'number':
       return <input id={id} inputMode="decimal" value={text} placeholder={node.default === undefined ? '' : String(node.default)} onInput={(e) => { const t = e.currentTarget.value.trim(); onChange(t === '' ? undefined : Number.isFinite(Number(t)) ? Number(t) : t) }} {...invalid} />
     case 'list':
-      return <textarea id={id} rows={3} placeholder="One a line" value={Array.isArray(value) ? value.join('\n') : ''} onInput={(e) => { const t = e.currentTarget.value; onChange(t === '' ? undefined : t.split('\n')) }} {...invalid} />
+      return <textarea id={id} rows={3} placeholder="One per line" value={Array.isArray(value) ? value.join('\n') : ''} onInput={(e) => { const t = e.currentTarget.value; onChange(t === '' ? undefined : t.split('\n')) }} {...invalid} />
     case 'json':
       return <JSONInput id={id} value={value} invalid={invalid} onChange={onChange} />
   }
@@ -89,8 +90,8 @@ function Secret({ id, name, required, value, text, invalid, onChange }: { id: st
     return (
       <div class="row">
         <span class="tag ok">Set</span>
-        <button type="button" class="link" id={id} aria-label={`Replace ${name}`} onClick={() => { setReplacing(true); onChange(undefined) }}>Replace</button>
-        {!required && <button type="button" class="link" aria-label={`Remove ${name}`} onClick={() => onChange(undefined)}>Remove</button>}
+        <button type="button" class="link" id={id} aria-label={`Replace ${labelOf(name)}`} onClick={() => { setReplacing(true); onChange(undefined) }}>Replace</button>
+        {!required && <button type="button" class="link" aria-label={`Remove ${labelOf(name)}`} onClick={() => onChange(undefined)}>Remove</button>}
       </div>
     )
   }

@@ -1,8 +1,8 @@
 // Sessions of browsers: one's own, and those of all members for admins.
-import { useState } from 'preact/hooks'
-import { api } from '../../api/client'
+import { api, queryOf } from '../../api/client'
 import type { Schemas } from '../../api/types'
 import { useData } from '../../app/load'
+import { useView } from '../../app/place'
 import { Empty, Problem, Skeleton, Tag, Time } from '../../ui/basics'
 import { confirm } from '../../ui/dialog'
 import { pageSize, Pager } from '../../ui/paging'
@@ -46,7 +46,8 @@ export function MySessions() {
 
 export function AllSessions() {
   const path = { organization_id: '@current' }
-  const [page, setPage] = useState(1)
+  const { query, path: url, route } = useView()
+  const page = Math.max(1, Number(query.page) || 1)
   const { data, error, reload } = useData(`settings/sessions/${page}`, (signal) => api.get('/api/organizations/{organization_id}/sessions', { path, query: { limit: pageSize, offset: (page - 1) * pageSize }, signal }))
   const sessions = data?.results ?? []
   const end = async (s: Session) => {
@@ -56,8 +57,8 @@ export function AllSessions() {
     <Part title="Sessions" text="Browsers in which members are signed in.">
       {error && <Problem error={error} />}
       {!data && !error && <Skeleton rows={3} />}
-      {data && !error && <div class="list" role={sessions.length ? 'list' : undefined}>{sessions.length === 0 && <Empty title="Nobody is signed in"><p>Only personal keys are in use.</p></Empty>}{sessions.map((s) => <Row key={s.id} session={s} onEnd={() => { void end(s) }} />)}</div>}
-      {data && !error && <Pager page={page} count={data.count} go={setPage} />}
+      {data && !error && <div class="list" role={sessions.length ? 'list' : undefined}>{sessions.length === 0 && <Empty title="No sessions"><p>Only personal keys are in use.</p></Empty>}{sessions.map((s) => <Row key={s.id} session={s} onEnd={() => { void end(s) }} />)}</div>}
+      {data && !error && <Pager page={page} count={data.count} go={(n) => route(url + queryOf({ page: n === 1 ? '' : n }), true)} />}
     </Part>
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { align, isEmpty, isolated, pointTime, smallestStep, stackUp, summary, tickText, valueText } from './data'
+import { align, isEmpty, isolated, pointTime, smallestStep, stackUp, summary, tickText, total, valueText } from './data'
 
 describe('align', () => {
   it('puts all series on one axis', () => {
@@ -12,6 +12,8 @@ describe('align', () => {
 describe('stackUp', () => {
   it('adds the rows before, with gaps as 0', () => { expect(stackUp([[1, null, 2], [3, 4, undefined]])).toEqual([[1, 0, 2], [4, 4, 2]]) })
 })
+
+it('total adds up without gaps', () => { expect([total([1, null, 2.5, undefined]), total([])]).toEqual([3.5, 0]) })
 
 describe('isolated', () => {
   it('finds values between gaps', () => { expect(isolated([1, null, 2, 3, null, 4])).toEqual([0, 5]) })

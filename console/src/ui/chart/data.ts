@@ -28,6 +28,9 @@ export function stackUp(rows: Row[]): number[][] {
   return rows.map((row) => row.map((v, i) => (sums[i] = (sums[i] ?? 0) + (v ?? 0))))
 }
 
+// total adds up the values of a row.
+export function total(row: Row): number { return row.reduce((sum: number, v) => sum + (v ?? 0), 0) }
+
 // isolated returns the places of values without a neighbour: a line would not show them.
 export function isolated(row: ArrayLike<number | null | undefined>): number[] {
   const at: number[] = []
