@@ -69,7 +69,7 @@ function SessionEnded() {
   const next = `/sign-in?next=${encodeURIComponent(safeNext(url))}`
   const failed = (e: unknown) => { if (e instanceof ApiError) setNote(e.message); else sayError(e) }
   const paste = () => { signInWithKey(key.trim()).catch(failed) }
-  const goOn = () => { begin().then(() => { if (state.value === 'out') setNote('Nobody is signed in yet.') }, sayError) }
+  const goOn = () => { begin().then(() => { if (state.value === 'out') setNote('Not signed in yet.') }, sayError) }
   return (
     <Dialog title="You are signed out" sticky onClose={goOn}>
       <div class="dialog-text">

@@ -41,7 +41,7 @@ function ShownOnce({ secret, onClose }: { secret: Secret; onClose: () => void })
   return (
     <Dialog title={secret.title} onClose={onClose} sticky>
       <div class="dialog-text"><p>{secret.text}</p><div class="once"><code class="mono">{secret.value}</code><CopyButton text={secret.value} /></div></div>
-      <footer><button type="button" class="button primary" onClick={onClose}>I have kept it</button></footer>
+      <footer><button type="button" class="button primary" onClick={onClose}>Done</button></footer>
     </Dialog>
   )
 }

@@ -30,14 +30,14 @@ export function Pick({ label, source, search, value, shown, none, onPick }: { la
     else return
     e.preventDefault()
   }
-  const hint = error ? error.message : !data ? 'Searching…' : found.length === 0 ? (typed ? 'Nothing fits.' : none) : data.count > found.length && wanted === typed ? `${(data.count - found.length).toLocaleString('en')} more: type to search` : ''
+  const hint = error ? error.message : !data ? 'Searching…' : found.length === 0 ? (typed ? 'Nothing matches.' : none) : data.count > found.length && wanted === typed ? `${(data.count - found.length).toLocaleString('en')} more: type to search` : ''
   return (
     <span class="pick">
       <input ref={input} role="combobox" aria-label={label} aria-expanded={open} aria-controls={id} aria-autocomplete="list" aria-activedescendant={open && found[chosen] ? `${id}-${chosen}` : undefined} autocomplete="off" spellcheck={false}
         placeholder={open && shown ? shown : `Choose a ${label.toLowerCase()}`} value={open ? text : shown} onFocus={show} onClick={show} onBlur={() => setOpen(false)} onKeyDown={press} onInput={(e) => { setOpen(true); setText(e.currentTarget.value); setAt(0) }} />
       {open && (
         <div class="pick-list" onMouseDown={(e) => e.preventDefault()}>
-          <ul id={id} role="listbox" aria-label="What fits">
+          <ul id={id} role="listbox" aria-label="Matches">
             {found.map((c, i) => <li key={c.id} id={`${id}-${i}`} role="option" aria-selected={i === chosen} class={c.id === value ? 'now' : ''} onMouseMove={() => setAt(i)} onClick={() => pick(c)}>{c.name}</li>)}
           </ul>
           {hint && <p class="faint small" role="status">{hint}</p>}

@@ -20,7 +20,7 @@ const line = (address) => page.getByRole('listitem').filter({ has: button(`Revok
 const invite = async (address, seen) => {
   await button('Invite').click()
   await page.getByLabel('E-mail').fill(address)
-  await button('Make the link').click()
+  await button('Create the link').click()
   await dialog.locator('.once code').waitFor()
   await seen?.()
   await button('Done').click()

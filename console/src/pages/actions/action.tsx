@@ -117,7 +117,7 @@ function Page({ action: loaded, onChanged }: { action: Action; onChanged: (a: Ac
       <div class="page-head">
         <div>
           <h1>{title} {action.deleted && <Tag tone="bad">Deleted</Tag>} {action.post_to_chat && !action.deleted && <Tag tone="ok">Posts to chat</Tag>}</h1>
-          <p>{base.description || 'No description'} · version {action.version}, <Time at={action.updated_at} />{action.created_by && ` · made by ${action.created_by.first_name || action.created_by.email}`}</p>
+          <p>{base.description || 'No description'} · version {action.version}, <Time at={action.updated_at} />{action.created_by && ` · created by ${action.created_by.first_name || action.created_by.email}`}</p>
         </div>
         <div class="row">
           {!locked && (action.deleted
@@ -164,7 +164,7 @@ function New() {
     try {
       const action = await api.post('/api/projects/{project_id}/actions', { path: { project_id: project }, body: bodyOf(draft) })
       forget(`actions/${project}`)
-      page.say(`${action.name ?? 'The action'} is made.`)
+      page.say(`${action.name ?? 'The action'} is created.`)
       page.leave(() => go(`/actions/${action.id}`, true))
     } catch (e) {
       setBusy(false)

@@ -6,7 +6,7 @@ import { destinationWords, stepWords } from './words'
 const fields: Record<string, string> = { steps: 'what counts', post_to_chat: 'chat messages', chat_message_format: 'the message', chat_destinations: 'the destinations', pinned_at: 'the pin', tags: 'the tags', name: 'the name', description: 'the description' }
 
 export function changeWords(e: Pick<ActivityEntry, 'activity' | 'detail'>): string {
-  if (e.activity === 'created') return 'made it'
+  if (e.activity === 'created') return 'created it'
   if (e.activity === 'deleted') return 'deleted it'
   const changes = e.detail.changes ?? []
   if (changes.some((c) => c.field === 'deleted' && c.after === false)) return 'restored it'

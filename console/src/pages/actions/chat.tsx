@@ -1,4 +1,4 @@
-// What is posted to chat for each event that fits, and where.
+// What is posted to chat for each event that matches, and where.
 import { useRef, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import type { Action, ChatDestination, MessagePreview } from '../../api/types'
@@ -23,7 +23,7 @@ export function Chat({ project, action, draft, problems, changed, onChange }: Pr
   const targets: ChatDestination[] = draft.destinations.length ? draft.destinations : standard.map((notifier) => ({ notifier, to: '', format: '' }))
   return (
     <div class="chat">
-      <label class="row"><Switch on={draft.post} label="Post to chat" onToggle={() => set({ post: !draft.post })} /> Post a message for each event that fits</label>
+      <label class="row"><Switch on={draft.post} label="Post to chat" onToggle={() => set({ post: !draft.post })} /> Post a message for each event that matches</label>
       {notifiers && known.length === 0 && (
         <div class="notice stack"><p>The server has no notifier yet. An operator <a href={pathOf(project, '/plugins-new')}>enables one</a>, or adds it to the config file:</p><Code label="guidon.yaml" text={config} /></div>
       )}
@@ -107,7 +107,7 @@ function Test({ project, action, changed }: { project: string; action: Action; c
       <h2>Test</h2>
       <div class="row">
         <button type="button" class="button" disabled={busy || changed} onClick={() => { void send() }}>{busy ? 'Sending…' : 'Send a test message'}</button>
-        <span class="muted small">{changed ? 'Save the changes first: the test sends what is stored.' : 'About the newest event that fits, to each destination, at once.'}</span>
+        <span class="muted small">{changed ? 'Save the changes first: the test sends what is stored.' : 'About the newest event that matches, to each destination, at once.'}</span>
       </div>
       <div class="stack" aria-live="polite">
         {(results ?? []).map((r, i) => (

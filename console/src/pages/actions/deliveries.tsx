@@ -41,7 +41,7 @@ export function Deliveries({ project, action }: { project: string; action: Actio
       {!data && !error && <Skeleton rows={4} />}
       {data && list.length === 0 && (
         <Empty title={query.state ? 'No message is in this state' : 'No message has been posted'}>
-          {!query.state && <p>{action.post_to_chat ? 'The first event that fits from now on is posted.' : <>Switch messages on under <a href={`${path}?tab=chat`}>Chat</a>; then each event that fits is posted.</>}</p>}
+          {!query.state && <p>{action.post_to_chat ? 'The next event that matches is posted.' : <>Switch messages on under <a href={`${path}?tab=chat`}>Chat</a>; then each event that matches is posted.</>}</p>}
         </Empty>
       )}
       {list.length > 0 && <div class="list" role="list">{list.map((d) => <Row key={d.id} delivery={d} onRetry={() => { void retry(d) }} />)}</div>}

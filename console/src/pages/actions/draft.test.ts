@@ -66,10 +66,10 @@ describe('words', () => {
   it('tell that nothing counts', () => { expect(actionWords([])).toMatch(/^nothing/) })
   it('tell a destination', () => { expect(destinationWords({ notifier: 'team', to: '#sales', format: 'Hi' })).toBe('team → #sales: Hi') })
   it('put one line for each step', () => { expect(lines(draft({ steps: [step, emptyStep('b')] }), 'steps')[1]).toBe('or b') })
-  it.each([[0, 0, 'No such'], [1, 1, 'The newest event fits.'], [5, 5, 'All of the newest 5 events fit.'], [5, 1, '1 of the newest 5 events fits.'], [5, 0, 'None of the newest 5 events fits.']])('count a preview of %i with %i', (checked, matched, want) => {
+  it.each([[0, 0, 'No such'], [1, 1, 'The newest event matches.'], [5, 5, 'All of the newest 5 events match.'], [5, 1, '1 of the newest 5 events matches.'], [5, 0, 'None of the newest 5 events matches.']])('count a preview of %i with %i', (checked, matched, want) => {
     expect(previewWords({ checked, matched, unknown: 0 }, '')).toContain(want)
   })
-  it('name the event', () => { expect(previewWords({ checked: 1, matched: 1, unknown: 0 }, 'paid')).toBe('The newest event named paid fits.') })
+  it('name the event', () => { expect(previewWords({ checked: 1, matched: 1, unknown: 0 }, 'paid')).toBe('The newest event named paid matches.') })
 })
 
 it('offers values of recent events, each once', () => {
@@ -78,7 +78,7 @@ it('offers values of recent events, each once', () => {
 
 describe('the activity', () => {
   const entry = (activity: string, field?: string, after?: unknown) => ({ activity, detail: { changes: field ? [{ field, before: true, after }] : null } }) as never
-  it.each([['created', undefined, undefined, 'made it'], ['updated', 'steps', [], 'changed what counts'], ['updated', 'deleted', false, 'restored it'], ['updated', 'future_field', 1, 'changed future field']])('%s %s', (activity, field, after, want) => {
+  it.each([['created', undefined, undefined, 'created it'], ['updated', 'steps', [], 'changed what counts'], ['updated', 'deleted', false, 'restored it'], ['updated', 'future_field', 1, 'changed future field']])('%s %s', (activity, field, after, want) => {
     expect(changeWords(entry(activity, field, after))).toBe(want)
   })
   it('has lines of each kind of value', () => {

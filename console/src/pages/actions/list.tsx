@@ -45,7 +45,7 @@ export default function List() {
   return (
     <>
       <div class="page-head">
-        <div><h1>Actions</h1><p>{data ? plural(data.count, query.deleted ? 'deleted action' : filtered ? 'action fits' : 'action', query.deleted ? 'deleted actions' : filtered ? 'actions fit' : 'actions') : 'Which events count as what, and who hears of it.'}</p></div>
+        <div><h1>Actions</h1><p>{data ? plural(data.count, query.deleted ? 'deleted action' : filtered ? 'action matches' : 'action', query.deleted ? 'deleted actions' : filtered ? 'actions match' : 'actions') : 'Named events, with counts and chat messages.'}</p></div>
         {may('write', 'action') && <a class="button primary" href={to('/actions/new')}><Icon name="plus" /> New action</a>}
       </div>
       <div class="filters" role="search">
@@ -53,13 +53,13 @@ export default function List() {
         {tags.length > 0 && (
           <select aria-label="Tag" value={query.tag ?? ''} onChange={(e) => set({ tag: e.currentTarget.value })}><option value="">Any tag</option>{tags.map((t) => <option key={t} value={t}>{t}</option>)}</select>
         )}
-        <select aria-label="Made by" value={query.by ?? ''} onChange={(e) => set({ by: e.currentTarget.value })}><option value="">Made by anyone</option><option value="me">Made by me</option></select>
+        <select aria-label="Created by" value={query.by ?? ''} onChange={(e) => set({ by: e.currentTarget.value })}><option value="">Created by anyone</option><option value="me">Created by me</option></select>
         <select aria-label="State" value={query.deleted ?? ''} onChange={(e) => set({ deleted: e.currentTarget.value })}><option value="">In use</option><option value="true">Deleted</option></select>
       </div>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={8} /></div>}
       {data && actions.length === 0 && (filtered
-        ? <Empty title={query.deleted ? 'No action is deleted' : 'No action fits'}><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>{query.deleted ? 'Show the actions in use' : 'Clear the search'}</button></p></Empty>
+        ? <Empty title={query.deleted ? 'No action is deleted' : 'No actions match'}><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>{query.deleted ? 'Show the actions in use' : 'Clear the search'}</button></p></Empty>
         : page > 1 ? <Empty title="There is no action on this page"><p><button type="button" class="link" onClick={() => set({})}>Back to the first page</button></p></Empty> : <First project={project} />)}
       {actions.length > 0 && <div class="list" ref={rows} role="list">{actions.map((a) => <Row key={a.id} action={a} counts={counts?.get(a.id)} href={to(`/actions/${a.id}`)} />)}</div>}
       {data && <Pager page={page} count={data.count} go={(to) => set({ page: String(to) })} />}
@@ -105,7 +105,7 @@ function Row({ action, counts, href }: { action: Action; counts: Counts | undefi
 function First({ project }: { project: string }) {
   const token = projects.value.find((p) => String(p.id) === project)?.api_token ?? 'PROJECT_KEY'
   return (
-    <Empty title="Make your first action">
+    <Empty title="Create your first action">
       <p>An action gives events a name, such as “Signed up”: it counts them, lists who did it, and posts to chat. Press <kbd>c</kbd> to create one here, or do it from a terminal, with a <a href={pathOf(project, '/settings/my-keys')}>personal key</a> in <code>PERSONAL_KEY</code>:</p>
       <Code label="Create" text={`curl -X POST ${location.origin}/api/projects/${project}/actions/ \\\n  -H "Authorization: Bearer $PERSONAL_KEY" -H 'Content-Type: application/json' \\\n  -d '{"name": "Signed up", "steps": [{"event": "signed up"}]}'`} />
       <Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "signed up", "distinct_id": "ada"}'`} />

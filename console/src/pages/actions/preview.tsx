@@ -1,4 +1,4 @@
-// Which of the newest events fit what is being edited, and why the others do not.
+// Which of the newest events match what is being edited, and why the others do not.
 import { useRef, useState } from 'preact/hooks'
 import { api, type ApiError } from '../../api/client'
 import type { ActionPreview, ExplainedField, PreviewedEvent } from '../../api/types'
@@ -29,14 +29,14 @@ export function usePreview(project: string, draft: Draft): Previewed {
 }
 
 export function Preview({ project, draft, preview }: { project: string; draft: Draft; preview: Previewed }) {
-  const [shown, setShown] = useState<'all' | 'fit' | 'not'>('all')
+  const [shown, setShown] = useState<'all' | 'match' | 'not'>('all')
   const { data, error, waiting, only, setOnly } = preview
   const events = [...new Set(draft.steps.map((s) => s.event).filter(Boolean))]
   if (error && !error.attr) return <Problem error={error} retry={preview.reload} />
   if (data && data.checked === 0 && !only) return <NoEvents project={project} event={events[0] ?? 'signed up'} />
-  const fits = (e: PreviewedEvent) => (shown === 'all' ? true : shown === 'fit' ? e.matches === true : e.matches !== true)
-  const results = (data?.results ?? []).filter(fits)
-  const words = waiting ? 'Fill in the conditions to see which events fit.' : error ? 'Correct the condition to see which events fit.' : !data ? ' ' : previewWords(data, only)
+  const listed = (e: PreviewedEvent) => (shown === 'all' ? true : shown === 'match' ? e.matches === true : e.matches !== true)
+  const results = (data?.results ?? []).filter(listed)
+  const words = waiting ? 'Fill in the conditions to see which events match.' : error ? 'Correct the condition to see which events match.' : !data ? ' ' : previewWords(data, only)
   return (
     <section class="preview" aria-label="Recent events">
       <header>
@@ -50,12 +50,12 @@ export function Preview({ project, draft, preview }: { project: string; draft: D
           </select>
         )}
         <div class="segments" role="group" aria-label="Show">
-          {([['all', 'All'], ['fit', 'Fit'], ['not', 'Do not fit']] as const).map(([id, label]) => <button key={id} type="button" aria-pressed={shown === id} onClick={() => setShown(id)}>{label}</button>)}
+          {([['all', 'All'], ['match', 'Match'], ['not', 'No match']] as const).map(([id, label]) => <button key={id} type="button" aria-pressed={shown === id} onClick={() => setShown(id)}>{label}</button>)}
         </div>
       </header>
       <div class={`card previewed ${waiting || error ? 'stale' : ''}`}>
         {results.map((e) => <Event key={e.event.uuid} result={e} alternatives={draft.steps.length} />)}
-        {data && results.length === 0 && <p class="none muted">{shown === 'fit' ? 'None of them fits. Look under “Do not fit” for the reasons.' : data.checked ? 'All of them fit.' : 'No such event has been seen yet.'}</p>}
+        {data && results.length === 0 && <p class="none muted">{shown === 'match' ? 'None of them matches. Look under “No match” for the reasons.' : data.checked ? 'All of them match.' : 'No such event has been seen yet.'}</p>}
       </div>
     </section>
   )
@@ -77,18 +77,18 @@ function Event({ result: r, alternatives }: { result: PreviewedEvent; alternativ
             {alternatives > 1 && <p class="small"><Mark matches={s.matches} /> <b>Alternative {i + 1}</b></p>}
             <ul>
               {s.fields.map((f) => <Field key={f.attr} field={f} />)}
-              {s.fields.length === 0 && <li>It has no condition: every event fits.</li>}
+              {s.fields.length === 0 && <li>It has no condition: every event matches.</li>}
             </ul>
           </div>
         ))}
-        {r.steps.length === 0 && <p>There is no alternative that it could fit.</p>}
+        {r.steps.length === 0 && <p>There is no alternative that it could match.</p>}
       </div>
     </details>
   )
 }
 
 function Mark({ matches }: { matches: boolean | null | undefined }) {
-  const words = matches === null || matches === undefined ? 'not known' : matches ? 'fits' : 'does not fit'
+  const words = matches === null || matches === undefined ? 'not known' : matches ? 'matches' : 'does not match'
   return <span class={`mark-${matches === null || matches === undefined ? 'unknown' : matches}`} title={words}><Icon name={matches === null || matches === undefined ? 'clock' : matches ? 'check' : 'close'} /><span class="visually-hidden">{words}: </span></span>
 }
 
@@ -112,7 +112,7 @@ function NoEvents({ project, event }: { project: string; event: string }) {
   const token = projects.value.find((p) => String(p.id) === project)?.api_token ?? 'PROJECT_KEY'
   return (
     <Empty title="No event has been seen yet">
-      <p>With events you see here at once which of them fit. Send the first one:</p>
+      <p>With events you see here at once which of them match. Send the first one:</p>
       <Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ api_key: token, event, distinct_id: 'ada' }).replaceAll('\'', '\'\\\'\'')}'`} />
     </Empty>
   )

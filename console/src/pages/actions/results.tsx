@@ -45,7 +45,7 @@ export function Results({ project, action }: { project: string; action: Action }
       <h2 class="visually-hidden">How often</h2>
       {series.error && <Problem error={series.error} retry={series.reload} />}
       {series.data?.retained_from && <p class="notice">Events are kept since <Time at={series.data.retained_from} />; older ones are not in the counts.</p>}
-      <Chart title={`Events each ${(series.data?.period ?? period).interval}`} kind="bars" series={series.data && [{ name: 'events', points: series.data.results.map((b) => [Date.parse(b.start) / 1000, b.count] as [number, number]) }]} {...(zone && { zone })} empty={`No event fits ${(series.data?.period ?? period).words}`} />
+      <Chart title={`Events each ${(series.data?.period ?? period).interval}`} kind="bars" series={series.data && [{ name: 'events', points: series.data.results.map((b) => [Date.parse(b.start) / 1000, b.count] as [number, number]) }]} {...(zone && { zone })} empty={`No events match ${(series.data?.period ?? period).words}`} />
       <h2>People</h2>
       {people.error && <Problem error={people.error} retry={people.reload} />}
       {!people.data && !people.error && <Skeleton rows={4} />}
@@ -57,7 +57,7 @@ export function Results({ project, action }: { project: string; action: Action }
 
 function People({ people, words }: { people: { uuid: string; name: string; distinct_ids: string[]; created_at: string }[]; words: string }) {
   const { to } = usePlace()
-  if (people.length === 0) return <Empty title={`Nobody did it ${words}`}><p>Look at a longer time, or under Events at why recent events do not fit.</p></Empty>
+  if (people.length === 0) return <Empty title={`No persons ${words}`}><p>Look at a longer time, or under Events at why recent events do not match.</p></Empty>
   return (
     <div class="list" role="list">
       {people.map((p) => (

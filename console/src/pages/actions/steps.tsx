@@ -23,7 +23,7 @@ export function Steps({ project, steps, known, problems, onChange }: Props) {
       ))}
       <div class="row">
         <button type="button" class="button" onClick={() => onChange([...steps, emptyStep()])}><Icon name="plus" /> {steps.length ? 'Or other events' : 'Add events'}</button>
-        {steps.length > 1 && <span class="muted small">An event counts once if any of the {steps.length} alternatives fits it.</span>}
+        {steps.length > 1 && <span class="muted small">An event counts once if any of the {steps.length} alternatives matches.</span>}
       </div>
     </div>
   )

@@ -14,7 +14,7 @@ export function actionFilterWords(f: ActionFilter): string {
   return of && f.key ? words.replace(f.key, () => `${f.key} ${of}`) : words
 }
 
-// stepWords says which events fit a step: "paid where URL contains /checkout and plan is pro".
+// stepWords says which events match a step: "paid where URL contains /checkout and plan is pro".
 export function stepWords(s: StepDraft): string {
   const where: string[] = []
   if (s.url) where.push(`URL ${matchingWords[s.url_matching]} ${s.url}`)
@@ -33,11 +33,11 @@ export function destinationWords(d: ChatDestination): string {
   return `${d.notifier}${d.to ? ` → ${d.to}` : ''}${d.format ? `: ${d.format}` : ''}`
 }
 
-// previewWords says how many of the newest events fit.
+// previewWords says how many of the newest events match.
 export function previewWords(p: { checked: number; matched: number; unknown: number }, only: string): string {
   if (p.checked === 0) return 'No such event has been seen yet.'
   const events = (p.checked === 1 ? 'the newest event' : `the newest ${p.checked} events`) + (only && ` named ${only}`)
   const unknown = p.unknown ? ` ${p.unknown} ${p.unknown === 1 ? 'is' : 'are'} not decided.` : ''
-  if (p.matched === p.checked) return `${p.checked === 1 ? `The${events.slice(3)} fits` : `All of ${events} fit`}.`
-  return `${p.matched === 0 ? 'None' : p.matched} of ${events} ${p.matched > 1 ? 'fit' : 'fits'}.${unknown}`
+  if (p.matched === p.checked) return `${p.checked === 1 ? `The${events.slice(3)} matches` : `All of ${events} match`}.`
+  return `${p.matched === 0 ? 'None' : p.matched} of ${events} ${p.matched > 1 ? 'match' : 'matches'}.${unknown}`
 }

@@ -54,7 +54,7 @@ export function Delete({ project, person, onClose, onDone }: { project: string; 
           <input id="delete-typed" class="mono" value={typed} autocomplete="off" spellcheck={false} disabled={busy} onInput={(e) => setTyped(e.currentTarget.value)} />
         </div>
         {outcome && <p class="field-error" role="alert">{outcome.text}</p>}
-        {busy && <p class="hint" role="status">The server erases. It answers when that is done, or recorded.</p>}
+        {busy && <p class="hint" role="status">Deleting…</p>}
         <footer>
           <button type="button" class="button" disabled={busy} onClick={onClose}>Cancel</button>
           <button type="submit" class="button danger" disabled={typed !== word || busy}>{busy ? 'Deleting…' : events ? 'Delete person and events' : 'Delete person'}</button>

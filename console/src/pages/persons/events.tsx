@@ -34,7 +34,7 @@ export function Events({ project, person }: { project: string; person: Person })
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={6} /></div>}
       {data?.results.length === 0 && (query.event || query.cursor
-        ? <Empty title="No event fits"><p><button type="button" class="link" onClick={() => { setText(''); set({ event: '' }, true) }}>Show all events</button></p></Empty>
+        ? <Empty title="No events match"><p><button type="button" class="link" onClick={() => { setText(''); set({ event: '' }, true) }}>Show all events</button></p></Empty>
         : <Empty title="No event of this person is stored"><p>Events appear here a moment after they are sent, until retention removes them.</p><Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ api_key: token, event: 'seen', distinct_id: person.distinct_ids[0] ?? 'ada' }).replaceAll("'", "'\\''")}'`} /></Empty>)}
       {data && data.results.length > 0 && <div class={`list ${loading ? 'stale' : ''}`}>{data.results.map((e) => <Row key={e.uuid} project={project} event={e} answer={data} />)}</div>}
       {(next ?? query.cursor) && <Steps words={['Newest', 'Older']} back={query.cursor ? () => set({}, false) : undefined} on={next ? () => set({ cursor: next }, false) : undefined} />}

@@ -42,7 +42,7 @@ function List({ project, index }: { project: string; index: number }) {
   const groups = data?.results ?? []
   return (
     <>
-      <div class="page-head"><div><h1>Persons and groups</h1><p>{data ? plural(data.count, query.search ? 'group fits' : 'group', query.search ? 'groups fit' : 'groups') : 'Companies, teams and the like.'}</p></div></div>
+      <div class="page-head"><div><h1>Persons and groups</h1><p>{data ? plural(data.count, query.search ? 'group matches' : 'group', query.search ? 'groups match' : 'groups') : 'Companies, teams and the like.'}</p></div></div>
       <Kinds project={project} at={String(index)} />
       <div class="filters" role="search">
         <div class="search"><Icon name="search" /><input ref={box} type="search" aria-label="Search groups" placeholder="Search by key or name" value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
@@ -50,7 +50,7 @@ function List({ project, index }: { project: string; index: number }) {
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={8} /></div>}
       {data && groups.length === 0 && (query.search
-        ? <Empty title="No group fits"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
+        ? <Empty title="No groups match"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
         : page > 1 ? <Empty title="There is no group on this page"><p><button type="button" class="link" onClick={() => set({})}>Back to the first page</button></p></Empty> : <HowTo project={project} name={type?.group_type ?? 'company'} title="No group of this type has been seen yet" />)}
       {groups.length > 0 && (
         <div class={`list ${loading ? 'stale' : ''}`} ref={rows} role="list">
@@ -94,7 +94,7 @@ function HowTo({ project, name, title }: { project: string; name: string; title:
   return (
     <Empty title={title}>
       <p>A group is a company, a team, a workspace: flags can be rolled out by group. It appears with the first event that names it, and <code>$groupidentify</code> gives it properties:</p>
-      <Code label="Make a group" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ api_key: token, event: '$groupidentify', distinct_id: 'ada', properties: { $group_type: name, $group_key: 'acme', $group_set: { name: 'Acme', seats: 12 } } }).replaceAll("'", "'\\''")}'`} />
+      <Code label="Create a group" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify({ api_key: token, event: '$groupidentify', distinct_id: 'ada', properties: { $group_type: name, $group_key: 'acme', $group_set: { name: 'Acme', seats: 12 } } }).replaceAll("'", "'\\''")}'`} />
     </Empty>
   )
 }

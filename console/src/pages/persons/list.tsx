@@ -48,7 +48,7 @@ export default function List() {
   return (
     <>
       <div class="page-head">
-        <div><h1>Persons and groups</h1><p>{done ? `${plural(count, filtered ? 'person fits' : 'person', filtered ? 'persons fit' : 'persons')}${part ? ' so far' : ''}` : 'Who has sent events.'}</p></div>
+        <div><h1>Persons and groups</h1><p>{done ? `${plural(count, filtered ? 'person matches' : 'person', filtered ? 'persons match' : 'persons')}${part ? ' so far' : ''}` : 'Who has sent events.'}</p></div>
       </div>
       <Kinds project={project} at="persons" />
       <div class="filters" role="search">
@@ -61,8 +61,8 @@ export default function List() {
       {error && <Problem error={error} retry={filtered ? search.more : all.reload} />}
       {!done && !error && <div class="list"><Skeleton rows={8} /></div>}
       {done && persons.length === 0 && !part && (filtered
-        ? <Empty title="No person fits"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
-        : page > 1 ? <Empty title="There is nobody on this page"><p><button type="button" class="link" onClick={() => set({})}>Back to the first page</button></p></Empty> : <First project={project} />)}
+        ? <Empty title="No persons match"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
+        : page > 1 ? <Empty title="There are no persons on this page"><p><button type="button" class="link" onClick={() => set({})}>Back to the first page</button></p></Empty> : <First project={project} />)}
       {persons.length > 0 && <div class={`list ${loading ? 'stale' : ''}`} ref={rows} role="list">{persons.map((p) => <Row key={p.uuid} person={p} href={to(`/persons/${p.uuid}`)} />)}</div>}
       {filtered ? part && <More search={search} /> : all.data && <Pager page={page} count={all.data.count} go={(n) => set({ page: n === 1 ? '' : String(n) })} />}
     </>
@@ -74,7 +74,7 @@ function More({ search }: { search: Search }) {
   return (
     <div class="pager">
       <span role="status">Looked at {search.searched.toLocaleString('en')} of about {(search.total ?? 0).toLocaleString('en')} persons, the newest first{search.running ? '…' : ''}</span>
-      {search.running ? <button type="button" class="button" onClick={search.stop}>Stop</button> : <button type="button" class="button" onClick={search.more}>Search on</button>}
+      {search.running ? <button type="button" class="button" onClick={search.stop}>Stop</button> : <button type="button" class="button" onClick={search.more}>Continue search</button>}
     </div>
   )
 }
@@ -85,7 +85,7 @@ function Row({ person: p, href }: { person: Person; href: string }) {
       <div class="name"><a href={href}>{p.name || 'no name'}</a></div>
       <div class="ids mono" title={p.distinct_ids.slice(0, 20).join('\n')}>{p.distinct_ids.length === 1 && p.distinct_ids[0] === p.name ? '' : idsText(p)}</div>
       <div>{p.is_identified ? <Tag tone="ok">Identified</Tag> : <Tag>Anonymous</Tag>}</div>
-      <div class="seen">{p.last_seen_at ? <>seen <Time at={p.last_seen_at} /></> : <>made <Time at={p.created_at} /></>}</div>
+      <div class="seen">{p.last_seen_at ? <>seen <Time at={p.last_seen_at} /></> : <>created <Time at={p.created_at} /></>}</div>
     </div>
   )
 }
@@ -93,7 +93,7 @@ function Row({ person: p, href }: { person: Person; href: string }) {
 function First({ project }: { project: string }) {
   const token = projects.value.find((p) => String(p.id) === project)?.api_token ?? 'PROJECT_KEY'
   return (
-    <Empty title="Nobody has been seen yet">
+    <Empty title="No persons yet">
       <p>A person appears with the first event of a distinct id. <code>$set</code> gives it properties:</p>
       <Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "signed up", "distinct_id": "ada", "properties": {"$set": {"email": "ada@example.com", "plan": "pro"}}}'`} />
     </Empty>

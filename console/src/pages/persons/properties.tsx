@@ -21,7 +21,7 @@ export function Properties({ values, answer, what = 'person' }: { values: Record
         <div class="filters"><div class="search"><Icon name="search" /><input type="search" aria-label="Search the properties" placeholder={`Search ${all.length} properties`} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div></div>
       )}
       <dl>{shown.map((p) => <Row key={p.name} property={p} />)}</dl>
-      {shown.length === 0 && <p class="no-properties muted">No property fits.</p>}
+      {shown.length === 0 && <p class="no-properties muted">No properties match.</p>}
       {answer && wasRounded(answer) && <p class="hint">A number here has more digits than a browser can hold; it is shown rounded.</p>}
     </div>
   )

@@ -9,11 +9,11 @@ export const kinds: Record<string, string> = {
   Project: 'project', Organization: 'organization', OrganizationMembership: 'member', OrganizationInvite: 'invitation', Role: 'role', RoleMembership: 'place in the role', User: 'user', Session: 'session', Plugin: 'plugin',
   DeadLetter: 'dead letter', EventDefinition: 'event definition', PropertyDefinition: 'property definition', GroupType: 'group type', ScheduledChange: 'scheduled change', FeatureFlagRoleAccess: 'access to a flag', NotificationDelivery: 'notification',
 }
-const verbs: Record<string, string> = { created: 'made', updated: 'changed', replay: 'replayed', retry: 'sent again', split: 'split', delete: 'deleted', check: 'checked', pause: 'paused', resume: 'resumed', restart: 'restarted', release: 'released', rolled: 'replaced', rolled_back: 'rolled back', identity_linked: 'linked a sign-in of', password_changed: 'changed the password of' }
+const verbs: Record<string, string> = { created: 'created', updated: 'changed', replay: 'replayed', retry: 'sent again', split: 'split', delete: 'deleted', check: 'checked', pause: 'paused', resume: 'resumed', restart: 'restarted', release: 'released', rolled: 'replaced', rolled_back: 'rolled back', identity_linked: 'linked a sign-in of', password_changed: 'changed the password of' }
 
 // deeds are the words for what a request did to the item that it names, without its name.
 const deeds: Record<string, string> = {
-  'FeatureFlag create_static_cohort_for_flag': 'made a cohort of the persons with the flag', 'FeatureFlag dashboard': 'made a dashboard for the flag', 'FeatureFlag enrich_usage_dashboard': 'completed the dashboard of the flag',
+  'FeatureFlag create_static_cohort_for_flag': 'created a cohort of the persons with the flag', 'FeatureFlag dashboard': 'created a dashboard for the flag', 'FeatureFlag enrich_usage_dashboard': 'completed the dashboard of the flag',
   'FeatureFlagRoleAccess created': 'gave a role access to the flag', 'FeatureFlagRoleAccess deleted': 'took the access of a role to the flag', 'Action test_notification': 'sent a test notification of the action',
   'Plugin config': 'changed the settings of the plugin', 'Plugin reload': 'read the config of plugins again',
 }

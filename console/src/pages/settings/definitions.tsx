@@ -43,7 +43,7 @@ export default function Definitions({ project }: { project: string }) {
       {data && !error && (
         <div class="list" role={all.length ? 'list' : undefined}>
           {all.length === 0 && (query.search || query.show
-            ? <Empty title="No name fits"><p><button type="button" class="link" onClick={() => { setText(''); route(path + queryOf({ of }), true) }}>Clear the search</button></p></Empty>
+            ? <Empty title="No names match"><p><button type="button" class="link" onClick={() => { setText(''); route(path + queryOf({ of }), true) }}>Clear the search</button></p></Empty>
             : <Empty title="Nothing has been sent yet"><p>A name appears with the first event that has it:</p><Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "signed up", "distinct_id": "ada", "properties": {"plan": "pro"}}'`} /></Empty>)}
           {all.map((d) => (
             <Line key={d.id} what={<><span class="mono">{d.name}</span>{d.verified && <Tag tone="ok">verified</Tag>}{d.hidden && <Tag tone="warn">hidden</Tag>}{d.property_type && <Tag>{d.property_type}</Tag>}{d.tags.map((t) => <Tag key={t}>{t}</Tag>)}</>}

@@ -30,7 +30,7 @@ export default function General({ project }: { project: string }) {
     <>
       <Part title="Project key" text="Clients send it with events and when they ask for flags. It is no secret.">
         <div class="list" role="list">
-          <Line what={<span class="mono">{data.api_token ?? 'There is no good key'}</span>} about={<>Project {data.id}, made <Time at={data.created_at} /></>}>{data.api_token && <CopyButton text={data.api_token} />}</Line>
+          <Line what={<span class="mono">{data.api_token ?? 'No active key'}</span>} about={<>Project {data.id}, created <Time at={data.created_at} /></>}>{data.api_token && <CopyButton text={data.api_token} />}</Line>
         </div>
       </Part>
       <Part title="Begin" text="Send an event and ask for flags:"><Begin token={data.api_token ?? 'PROJECT_KEY'} /></Part>

@@ -29,7 +29,7 @@ export default function GroupTypes({ project }: { project: string }) {
         <div class="list" role={types.length ? 'list' : undefined}>
           {types.length === 0 && <Empty title="No group type yet"><p>The first event that names a group makes its type:</p><Code label="Send a group" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "$groupidentify", "distinct_id": "ada", "properties": {"$group_type": "company", "$group_key": "acme", "$group_set": {"plan": "pro"}}}'`} /></Empty>}
           {types.map((g) => (
-            <Line key={g.group_type_index} what={<>{g.group_type}{g.name_plural && <span class="muted">{g.name_singular}, {g.name_plural}</span>}</>} about={<>index {g.group_type_index}, made <Time at={g.created_at} /></>}>
+            <Line key={g.group_type_index} what={<>{g.group_type}{g.name_plural && <span class="muted">{g.name_singular}, {g.name_plural}</span>}</>} about={<>index {g.group_type_index}, created <Time at={g.created_at} /></>}>
               <button type="button" class="button small" aria-label={`Rename ${g.group_type}`} onClick={() => setEditing(g)}>Rename</button>
               <button type="button" class="button small danger-quiet" aria-label={`Delete ${g.group_type}`} onClick={() => { void remove(g) }}>Delete</button>
             </Line>
@@ -61,7 +61,7 @@ function Edit({ project, type, onClose, onDone }: { project: string; type: Group
           <Field id="group-many" label="Shown for many" error={at('name_plural')}><input id="group-many" placeholder="Companies" value={many} onInput={(e) => setMany(e.currentTarget.value)} /></Field>
         </div>
         <Refused error={error} fields={['group_type', 'name_singular', 'name_plural']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>{type ? 'Save' : 'Make the type'}</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>{type ? 'Save' : 'Create the type'}</button></footer>
       </form>
     </Dialog>
   )

@@ -44,7 +44,7 @@ function ProjectKeys({ project }: { project: string }) {
         <div class="list" role="list">
           {keys.map((k) => (
             <Line key={k.id} gone={Boolean(k.revoked_at)} what={<>{k.label || 'No label'} <span class="mono muted">{k.key}</span></>}
-              about={k.revoked_at ? <>revoked <Time at={k.revoked_at} /></> : <>made <Time at={k.created_at} />{k.created_by && ` by ${k.created_by.first_name || k.created_by.email}`}</>}>
+              about={k.revoked_at ? <>revoked <Time at={k.revoked_at} /></> : <>created <Time at={k.created_at} />{k.created_by && ` by ${k.created_by.first_name || k.created_by.email}`}</>}>
               {!k.revoked_at && <><CopyButton text={k.key} />{isAdmin() && <button type="button" class="button small danger-quiet" aria-label={`Revoke ${k.label}`} onClick={() => { void revoke(k) }}>Revoke</button>}</>}
             </Line>
           ))}
@@ -74,7 +74,7 @@ function AddKey({ project, onClose, onDone }: { project: string; onClose: () => 
   )
 }
 
-function secretOf(k: Schemas['SecretKey']): Secret { return { title: `The secret of ${k.label}`, text: 'Keep it now: it is not shown again.', value: k.value ?? '' } }
+function secretOf(k: Schemas['SecretKey']): Secret { return { title: `The secret of ${k.label}`, text: 'Copy it now: it is not shown again.', value: k.value ?? '' } }
 
 function SecretKeys({ project }: { project: string }) {
   const path = { project_id: project }
@@ -97,10 +97,10 @@ function SecretKeys({ project }: { project: string }) {
       {!data && !error && <Skeleton rows={1} />}
       {data && (
         <div class="list" role={keys.length ? 'list' : undefined}>
-          {keys.length === 0 && <Empty title="No secret key yet"><p>{isAdmin() ? 'Make one for each server, so that each can be cut off alone.' : 'Admins make them.'}</p></Empty>}
+          {keys.length === 0 && <Empty title="No secret key yet"><p>{isAdmin() ? 'Create one for each server, so that each can be cut off alone.' : 'Admins create them.'}</p></Empty>}
           {keys.map((k) => (
             <Line key={k.id} what={<>{k.label} <span class="mono muted">{k.mask_value}</span>{k.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</>}
-              about={<>made <Time at={k.created_at} />{k.last_rolled_at && <>, replaced <Time at={k.last_rolled_at} /></>}, used {k.last_used_at ? <Time at={k.last_used_at} /> : 'never'}{k.expires_at && <>, ends <Time at={k.expires_at} /></>}</>}>
+              about={<>created <Time at={k.created_at} />{k.last_rolled_at && <>, replaced <Time at={k.last_rolled_at} /></>}, used {k.last_used_at ? <Time at={k.last_used_at} /> : 'never'}{k.expires_at && <>, ends <Time at={k.expires_at} /></>}</>}>
               {isAdmin() && <><button type="button" class="button small" aria-label={`Replace the secret of ${k.label}`} onClick={() => { void roll(k) }}>Replace</button><button type="button" class="button small danger-quiet" aria-label={`Delete ${k.label}`} onClick={() => { void revoke(k) }}>Delete</button></>}
             </Line>
           ))}
@@ -126,7 +126,7 @@ function MakeSecretKey({ project, onClose, onDone }: { project: string; onClose:
         <div class="field"><span class="label">It may</span>{(Object.keys(secretScopes) as SecretScope[]).map((s) => <label key={s} class="check"><input type="checkbox" checked={scopes.includes(s)} onChange={(e) => setScopes(e.currentTarget.checked ? [...scopes, s] : scopes.filter((o) => o !== s))} /> {secretScopes[s]}</label>)}</div>
         <Ends id="secret-end" value={end} onChange={setEnd} />
         <Refused error={error} fields={['label']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy || scopes.length === 0}>Make the key</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy || scopes.length === 0}>Create the key</button></footer>
       </form>
     </Dialog>
   )
@@ -138,9 +138,9 @@ function Token({ project }: { project: string }) {
   const { data, error, reload } = useData(`settings/${project}/project`, (signal) => api.get('/api/projects/{project_id}', { path, signal }))
   const rotate = async () => {
     const body = data?.secret_api_token_backup ? <p>The present one stays good as the backup. The former backup, <span class="mono">{data.secret_api_token_backup}</span>, is refused at once.</p> : <p>The present one stays good as the backup until you revoke it.</p>
-    if (!await confirm({ title: data?.secret_api_token ? 'Replace the secret token?' : 'Make a secret token?', body: data?.secret_api_token ? body : <p>Servers read all flags of the project with it.</p>, action: data?.secret_api_token ? 'Replace' : 'Make it', danger: Boolean(data?.secret_api_token_backup) })) return
+    if (!await confirm({ title: data?.secret_api_token ? 'Replace the secret token?' : 'Create a secret token?', body: data?.secret_api_token ? body : <p>Servers read all flags of the project with it.</p>, action: data?.secret_api_token ? 'Replace' : 'Create it', danger: Boolean(data?.secret_api_token_backup) })) return
     await attempt(async () => {
-      await makeSecret(() => api.patch('/api/projects/{project_id}/rotate_secret_token', { path }), (p) => ({ title: 'The secret token', text: 'Keep it now: it is not shown again.', value: p.secret_api_token ?? '' }))
+      await makeSecret(() => api.patch('/api/projects/{project_id}/rotate_secret_token', { path }), (p) => ({ title: 'The secret token', text: 'Copy it now: it is not shown again.', value: p.secret_api_token ?? '' }))
       reload()
     }, '')
   }
@@ -150,7 +150,7 @@ function Token({ project }: { project: string }) {
   }
   return (
     <Part title="Secret token" text="One secret for the whole project, for clients that know no secret keys. Replacing it keeps the former one as a backup, so that servers can change over."
-      action={isAdmin() && data && <button type="button" class="button" onClick={() => { void rotate() }}>{data.secret_api_token ? 'Replace the token' : 'Make a token'}</button>}>
+      action={isAdmin() && data && <button type="button" class="button" onClick={() => { void rotate() }}>{data.secret_api_token ? 'Replace the token' : 'Create a token'}</button>}>
       {error && !data && <Problem error={error} retry={reload} />}
       {data && (data.secret_api_token || data.secret_api_token_backup) && (
         <div class="list" role="list">

@@ -30,7 +30,7 @@ function Log({ project, title, text }: { project?: string; title: string; text: 
       {!(error?.status === 403) && (
         <div class="filters" role="search">
           <Choice label="Kind" value={query.scope} options={{ '': 'Everything', ...kinds }} onChange={(scope) => set({ scope })} />
-          <Choice label="Done" value={query.activity} options={{ '': 'Any change', created: 'Made', updated: 'Changed', deleted: 'Deleted', signed_in: 'Signed in', sign_in_failed: 'Sign-in failed', password_reset_requested: 'New password asked for', email_failed: 'E-mail given up' }} onChange={(activity) => set({ activity })} />
+          <Choice label="Done" value={query.activity} options={{ '': 'Any change', created: 'Created', updated: 'Changed', deleted: 'Deleted', signed_in: 'Signed in', sign_in_failed: 'Sign-in failed', password_reset_requested: 'New password asked for', email_failed: 'E-mail given up' }} onChange={(activity) => set({ activity })} />
           <Choice label="By" value={query.user} options={{ '': 'Anyone', ...Object.fromEntries((people.data?.results ?? []).map((m) => [m.user.id, nameOf(m.user)])) }} onChange={(user) => set({ user })} />
           <Choice label="Since" value={query.days} options={days} onChange={(d) => set({ days: d })} />
         </div>
@@ -40,7 +40,7 @@ function Log({ project, title, text }: { project?: string; title: string; text: 
       {data && !error && (
         <div class={`list ${loading ? 'stale' : ''}`} role={data.results.length ? 'list' : undefined}>
           {data.results.length === 0 && (filtered
-            ? <Empty title="No entry fits"><p><button type="button" class="link" onClick={() => route(path, true)}>Clear the filters</button></p></Empty>
+            ? <Empty title="No entries match"><p><button type="button" class="link" onClick={() => route(path, true)}>Clear the filters</button></p></Empty>
             : <Empty title="Nothing has been changed yet"><p>Every change appears here, with who made it and what was before.</p></Empty>)}
           {data.results.map((e) => <Row key={e.id} entry={e} inProject={Boolean(project)} />)}
         </div>

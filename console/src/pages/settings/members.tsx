@@ -31,7 +31,7 @@ function MemberList() {
   }
   const remove = async (m: Member) => {
     const self = m.user.id === me.value?.id
-    const yes = await confirm({ title: self ? 'Leave the organization?' : `Remove ${nameOf(m.user)}?`, body: <p>{self ? 'You lose' : 'They lose'} the roles, the keys and the sessions in it at once. What was made stays.</p>, action: self ? 'Leave' : 'Remove', danger: true, typed: m.user.email })
+    const yes = await confirm({ title: self ? 'Leave the organization?' : `Remove ${nameOf(m.user)}?`, body: <p>{self ? 'You lose' : 'They lose'} the roles, the keys and the sessions in it at once. What they created stays.</p>, action: self ? 'Leave' : 'Remove', danger: true, typed: m.user.email })
     if (!yes || !await attempt(() => api.delete('/api/organizations/{organization_id}/members/{user_id}', { path: { ...path, user_id: m.user.uuid } }), self ? 'You have left.' : `${nameOf(m.user)} is removed.`)) return
     if (self) await begin()
     else reload()
@@ -61,7 +61,7 @@ function MemberList() {
 }
 
 const powers: Record<number, string> = {
-  1: 'use the projects and make flags, cohorts and actions.',
+  1: 'use the projects and create flags, cohorts and actions.',
   8: 'change projects, keys, roles and members, and read the audit log.',
   15: 'all that admins do, and name other owners.',
 }
@@ -88,7 +88,7 @@ function Invites() {
       {!data && !error && <Skeleton rows={1} />}
       {data && (
         <div class="list" role={invites.length ? 'list' : undefined}>
-          {invites.length === 0 && <Empty title="Nobody is invited"><p>Invite a colleague: you get a link for them.</p></Empty>}
+          {invites.length === 0 && <Empty title="No invitations"><p>Invite a colleague: you get a link for them.</p></Empty>}
           {invites.map((i) => (
             <Line key={i.id} what={<>{i.target_email}<Tag>{levels[i.level]}</Tag>{i.is_expired && <Tag tone="warn">expired</Tag>}{i.email_state !== 'off' && !i.is_expired && <Tag {...(i.email_state === 'failed' && { tone: 'bad' as const })}>{emails[i.email_state]}</Tag>}</>}
               about={<>invited <Time at={i.created_at} />{i.created_by && ` by ${nameOf(i.created_by)}`}, {i.is_expired ? 'ended' : 'ends'} <Time at={i.expires_at} /></>}>
@@ -128,7 +128,7 @@ function MakeInvite({ onClose, onDone }: { onClose: () => void; onDone: (i: Invi
           <select id="invite-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Invite['level'])}>{Object.entries(levels).filter(([l]) => Number(l) <= myLevel()).map(([l, words]) => <option key={l} value={l}>{words}</option>)}</select>
         </Field>
         <Refused error={error} fields={['target_email', 'first_name']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Make the link</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Create the link</button></footer>
       </form>
     </Dialog>
   )

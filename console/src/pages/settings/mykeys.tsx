@@ -39,10 +39,10 @@ export default function MyKeys({ project }: { project: string }) {
       {!data && !error && <Skeleton rows={2} />}
       {data && (
         <div class="list" role={keys.length ? 'list' : undefined}>
-          {keys.length === 0 && <Empty title="No personal key yet"><p>Make one to work with the API from a terminal, here in <code>PERSONAL_KEY</code>:</p><Code label="List the flags" text={`curl ${location.origin}/api/projects/${project}/feature_flags/ -H "Authorization: Bearer $PERSONAL_KEY"`} /></Empty>}
+          {keys.length === 0 && <Empty title="No personal key yet"><p>Create one to work with the API from a terminal, here in <code>PERSONAL_KEY</code>:</p><Code label="List the flags" text={`curl ${location.origin}/api/projects/${project}/feature_flags/ -H "Authorization: Bearer $PERSONAL_KEY"`} /></Empty>}
           {keys.map((k) => (
             <Line key={k.id} what={<>{k.label} <span class="mono muted">{k.mask_value}</span>{used(k) && <Tag tone="accent">in use here</Tag>}</>}
-              about={<>may {scopeWords(k.scopes)}{k.project_ids.length > 0 && ` in ${k.project_ids.map((id) => projects.value.find((p) => p.id === id)?.name ?? `project ${id}`).join(', ')}`}<br />made <Time at={k.created_at} />, used {k.last_used_at ? <Time at={k.last_used_at} /> : 'never'}{k.expires_at && <>, ends <Time at={k.expires_at} /></>}</>}>
+              about={<>may {scopeWords(k.scopes)}{k.project_ids.length > 0 && ` in ${k.project_ids.map((id) => projects.value.find((p) => p.id === id)?.name ?? `project ${id}`).join(', ')}`}<br />created <Time at={k.created_at} />, used {k.last_used_at ? <Time at={k.last_used_at} /> : 'never'}{k.expires_at && <>, ends <Time at={k.expires_at} /></>}</>}>
               <button type="button" class="button small" aria-label={`Replace ${k.label}`} onClick={() => { void replace(k) }}>Replace</button>
               <button type="button" class="button small danger-quiet" aria-label={`Revoke ${k.label}`} onClick={() => { void revoke(k) }}>Revoke</button>
             </Line>
@@ -54,7 +54,7 @@ export default function MyKeys({ project }: { project: string }) {
   )
 }
 
-function secretOf(k: Key): Secret { return { title: `The key ${k.label}`, text: 'Keep it now: it is not shown again.', value: k.value ?? '' } }
+function secretOf(k: Key): Secret { return { title: `The key ${k.label}`, text: 'Copy it now: it is not shown again.', value: k.value ?? '' } }
 
 type Choice = 'all' | 'read' | 'some'
 
@@ -91,7 +91,7 @@ function Make({ onClose, onDone }: { onClose: () => void; onDone: () => void }) 
         )}
         {projects.value.length > 1 && <div class="field"><span class="label">Only in these projects</span><div class="row">{projects.value.map((p) => <label key={p.id} class="check"><input type="checkbox" checked={only.includes(p.id)} onChange={(e) => setOnly(e.currentTarget.checked ? [...only, p.id] : only.filter((id) => id !== p.id))} /> {p.name}</label>)}</div><p class="hint">None: in all, also those made later.</p></div>}
         <Refused error={error} fields={['label']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy || scopes.length === 0}>Make the key</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy || scopes.length === 0}>Create the key</button></footer>
       </form>
     </Dialog>
   )

@@ -19,7 +19,7 @@ export default function Projects({ project }: { project: string }) {
         action={isAdmin() && <button type="button" class="button primary" onClick={() => setMaking(true)}><Icon name="plus" /> New project</button>}>
         <div class="list" role="list">
           {projects.value.map((p) => (
-            <Line key={p.id} what={<><a href={pathOf(p.id, '/flags')}>{p.name}</a>{String(p.id) === project && <Tag tone="accent">here</Tag>}</>} about={<>Project {p.id}, made <Time at={p.created_at} />, {p.timezone}</>}>
+            <Line key={p.id} what={<><a href={pathOf(p.id, '/flags')}>{p.name}</a>{String(p.id) === project && <Tag tone="accent">here</Tag>}</>} about={<>Project {p.id}, created <Time at={p.created_at} />, {p.timezone}</>}>
               <a class="button small" href={pathOf(p.id, '/settings/general')} aria-label={`Settings of ${p.name}`}>Settings</a>
             </Line>
           ))}
@@ -37,7 +37,7 @@ function Make({ onClose }: { onClose: () => void }) {
   const { submit, busy, error, at } = useSubmit(async (page) => {
     const made = await api.post('/api/projects', { body: { name, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } })
     await loadAccount()
-    page.say(`${made.name} is made.`)
+    page.say(`${made.name} is created.`)
     onClose()
     page.leave(() => visit(pathOf(made.id, '/settings/general')))
   })
@@ -46,7 +46,7 @@ function Make({ onClose }: { onClose: () => void }) {
       <form class="stack" onSubmit={submit}>
         <Field id="new-project" label="Name" error={at('name')}><input id="new-project" required maxLength={200} placeholder="Web shop, testing" value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
         <Refused error={error} fields={['name']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Make the project</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Create the project</button></footer>
       </form>
     </Dialog>
   )

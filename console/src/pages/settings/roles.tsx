@@ -33,7 +33,7 @@ export default function Roles() {
         {!data && !error && <Skeleton rows={2} />}
         {data && (
           <div class="list" role={roles.length ? 'list' : undefined}>
-            {roles.length === 0 && <Empty title="No role yet"><p>{isAdmin() ? 'Make one for a team, such as “Release managers”.' : 'Admins make them.'}</p></Empty>}
+            {roles.length === 0 && <Empty title="No role yet"><p>{isAdmin() ? 'Create one for a team, such as “Release managers”.' : 'Admins create them.'}</p></Empty>}
             {roles.map((r) => {
               const members = listOf<RoleMember>(r.members)
               const flags = listOf<{ id: number; key: string }>(r.associated_flags)
@@ -63,14 +63,14 @@ function Default() {
   const [busy, setBusy] = useState(false)
   const { data, error, reload } = useData('settings/access', (signal) => api.get('/api/organizations/{organization_id}/resource_access/{resource}', { path: { ...path, resource: 'feature_flags' }, signal }))
   const change = async (level: Level) => {
-    if (!await confirm({ title: level === 37 ? 'Let all members edit all flags?' : 'Keep members from flags of others?', body: <p>{level === 37 ? 'Members edit flags that others made, without a role.' : 'Members then only view flags that others made, unless a role lets them edit. Admins edit all.'}</p>, action: 'Change', danger: level === 21 })) return
+    if (!await confirm({ title: level === 37 ? 'Let all members edit all flags?' : 'Keep members from flags of others?', body: <p>{level === 37 ? 'Members edit flags that others created, without a role.' : 'Members then only view flags that others made, unless a role lets them edit. Admins edit all.'}</p>, action: 'Change', danger: level === 21 })) return
     setBusy(true)
     await attempt(() => api.patch('/api/organizations/{organization_id}/resource_access/{resource}', { path: { ...path, resource: 'feature_flags' }, body: { access_level: level } }), 'The rule is changed.')
     setBusy(false)
     reload()
   }
   return (
-    <Part title="Flags of others" text="What members without a role may do with flags that someone else made.">
+    <Part title="Flags of others" text="What members without a role may do with flags that someone else created.">
       {error && !data && <Problem error={error} retry={reload} />}
       {data && (
         <div class="list" role="list">
@@ -99,7 +99,7 @@ function Edit({ role, onClose, onDone }: { role: Role | null; onClose: () => voi
         <Field id="role-name" label="Name" error={at('name')}><input id="role-name" required maxLength={200} placeholder="Release managers" value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
         <Field id="role-level" label="Flags of others" error={at('feature_flags_access_level')}><select id="role-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Level)}><option value="37">Edit all of them</option><option value="21">View; edit those that name the role</option></select></Field>
         <Refused error={error} fields={['name', 'feature_flags_access_level']} />
-        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>{role ? 'Save' : 'Make the role'}</button></footer>
+        <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>{role ? 'Save' : 'Create the role'}</button></footer>
       </form>
     </Dialog>
   )
@@ -118,7 +118,7 @@ function RoleMembers({ role, onClose }: { role: Role; onClose: () => void }) {
       {error && <Problem error={error} retry={reload} />}
       <div class="stack">
         {members.length > 0 && <div class="list" role="list">{members.map((m) => <Line key={m.id} what={nameOf(m.user)} about={m.user.email}><button type="button" class="button small danger-quiet" aria-label={`Remove ${m.user.email} from the role`} onClick={() => { void remove(m) }}>Remove</button></Line>)}</div>}
-        {data && members.length === 0 && <p class="muted">Nobody has the role yet.</p>}
+        {data && members.length === 0 && <p class="muted">No members yet.</p>}
         {others.length > 0 && <select aria-label="Add a member" value="" onChange={(e) => { const uuid = e.currentTarget.value; e.currentTarget.value = ''; void add(uuid) }}><option value="">Add a member…</option>{others.map((p) => <option key={p.id} value={p.user.uuid}>{nameOf(p.user)} ({p.user.email})</option>)}</select>}
       </div>
       <footer><button type="button" class="button primary" onClick={onClose}>Done</button></footer>

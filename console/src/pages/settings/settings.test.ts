@@ -38,8 +38,8 @@ it.each([
 describe('entries', () => {
   const detail = (name: string) => ({ id: null, changes: null, merge: null, trigger: null, name, short_id: null, type: null })
   it.each([
-    ['created', 'FeatureFlag', 'new-nav', 'made the flag new-nav'], ['updated', 'Project', '', 'changed the project 7'],
-    ['rolled', 'ProjectSecretAPIKey', 'checkout', 'replaced the secret key checkout'], ['signed_in', 'Session', 'password', 'signed in: password'], ['created', 'NewThing', 'x', 'made the new thing x'],
+    ['created', 'FeatureFlag', 'new-nav', 'created the flag new-nav'], ['updated', 'Project', '', 'changed the project 7'],
+    ['rolled', 'ProjectSecretAPIKey', 'checkout', 'replaced the secret key checkout'], ['signed_in', 'Session', 'password', 'signed in: password'], ['created', 'NewThing', 'x', 'created the new thing x'],
     ['updated', 'EventDefinition', 'PATCH /api/x/:id', 'changed the event definition 7'], ['deleted', 'GroupType', 'DELETE /api/y', 'deleted the group type 7'],
     ['replay', 'DeadLetter', 'POST /api/projects/:project_id/dead_letters/:id/replay', 'replayed the dead letter 7'], ['pause', 'Plugin', 'POST /api/plugins/:name/pause', 'paused the plugin 7'],
     ['retry', 'NotificationDelivery', 'POST /api/x', 'sent again the notification 7'], ['split', 'Person', 'POST /api/x', 'split the person 7'], ['updated', 'Other', 'PATCH /api/x', 'changed something with PATCH /api/x'],
@@ -50,7 +50,7 @@ describe('entries', () => {
     expect(entryWords({ activity: 'updated', scope: 'Project', item_id: '1', detail: request })).toBe('changed the project 1')
     expect(entryWords({ activity: 'rolled_back', scope: 'FeatureFlag', item_id: '4', detail: request })).toBe('rolled back the flag 4')
   })
-  it.each([['replay', 'DeadLetter', 'replayed many dead letters'], ['delete', 'DeadLetter', 'deleted many dead letters'], ['created', 'EventDefinition', 'made an event definition']])('%s %s of no item', (activity, scope, words) => {
+  it.each([['replay', 'DeadLetter', 'replayed many dead letters'], ['delete', 'DeadLetter', 'deleted many dead letters'], ['created', 'EventDefinition', 'created an event definition']])('%s %s of no item', (activity, scope, words) => {
     expect(entryWords({ activity, scope, item_id: '', detail: detail('POST /api/x') })).toBe(words)
   })
   it.each([

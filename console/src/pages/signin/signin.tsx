@@ -100,7 +100,7 @@ function WithLink({ busy, error, onSubmit, onOther }: { busy: boolean; error: Ap
   return (
     <form onSubmit={(e) => { e.preventDefault(); onSubmit() }}>
       {error && <p class="field-error" role="alert">{error.message}</p>}
-      <p>{state.value === 'in' && me.value ? <>You are signed in as {me.value.email}. The link signs in the user that it was made for instead.</> : 'The link signs in the user that it was made for.'}</p>
+      <p>{state.value === 'in' && me.value ? <>You are signed in as {me.value.email}. The link signs in the user that it was created for instead.</> : 'The link signs in the user that it was created for.'}</p>
       <button ref={button} type="submit" class="button primary wide" disabled={busy}>Sign in with the link</button>
       <button type="button" class="link" onClick={onOther}>Sign in another way</button>
     </form>

@@ -32,10 +32,10 @@ export default function FirstProject() {
       {isAdmin() && (
         <form class="first-project" onSubmit={(e) => { e.preventDefault(); if (!busy) void make() }}>
           <input aria-label="Name of the project" required maxLength={200} placeholder="Web shop" value={name} onInput={(e) => setName(e.currentTarget.value)} />
-          <button type="submit" class="button primary" disabled={busy}>Make the project</button>
+          <button type="submit" class="button primary" disabled={busy}>Create the project</button>
         </form>
       )}
-      {isAdmin() && <><p>Or from a terminal with a personal key in <code>PERSONAL_KEY</code>:</p><Code label="Make a project" text={`curl -X POST ${location.origin}/api/projects/ \\\n  -H "Authorization: Bearer $PERSONAL_KEY" -H 'Content-Type: application/json' \\\n  -d '{"name": "Web shop"}'`} /></>}
+      {isAdmin() && <><p>Or from a terminal with a personal key in <code>PERSONAL_KEY</code>:</p><Code label="Create a project" text={`curl -X POST ${location.origin}/api/projects/ \\\n  -H "Authorization: Bearer $PERSONAL_KEY" -H 'Content-Type: application/json' \\\n  -d '{"name": "Web shop"}'`} /></>}
     </Empty>
   )
 }
