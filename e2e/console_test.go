@@ -19,10 +19,8 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-// Limits of the console: bytes as sent compressed, and milliseconds to the first content,
-// with much room for a slow machine (measured: 200).
+// Limits of the console in bytes as sent compressed. TestConsoleBudget has those of time.
 const (
-	firstContent   = 5_000
 	firstPageBytes = 60_000
 	allBytes       = 200_000
 )
@@ -36,6 +34,7 @@ type consoleResult struct {
 	FirstBytes, FirstContent float64
 	Hands, Machine           float64   // of newuser.mjs: seconds
 	Pages                    []visited // of scale.mjs
+	Loads                    []loaded  // of budget.mjs
 	On, Visits, After        int       // of newuser.mjs: people with the feature, of all, after the kill
 }
 
@@ -121,8 +120,8 @@ func testConsole(t *testing.T, database []string) {
 		t.Fatalf("guidon user login-link: %v: %s", err, printed)
 	}
 	got := inBrowser(t, s, "console.mjs", map[string]any{"link": string(link[1])})
-	if got.FirstContent <= 0 || got.FirstContent > firstContent {
-		t.Errorf("the first content is painted after %.0f ms; want more than 0, at most %d", got.FirstContent, firstContent)
+	if got.FirstContent <= 0 {
+		t.Error("no first content was measured")
 	}
 	if got.FirstBytes < 10_000 || got.FirstBytes > firstPageBytes {
 		t.Errorf("%.0f bytes to the first page; want 10000 to %d", got.FirstBytes, firstPageBytes)

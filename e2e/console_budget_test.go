@@ -1,0 +1,53 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// What a load of a page may take at best of eight, in milliseconds: the first contentful
+// paint, measured in 100 to 200 on two idle cores, and the CPU time of scripts. A machine on
+// which a plain page of the server takes long has plainFactor times its paint. layoutShift is
+// the largest sum of shifts of any load; 0.1 is the limit of a good page by Web Vitals.
+const (
+	firstPaint  = 400
+	plainFactor = 4
+	scriptCPU   = 100
+	layoutShift = 0.1
+)
+
+// loaded is what budget.mjs measured of a page: the best and the median first paint, and the
+// best paint of a plain page in the same time; the worst shift and the least CPU of scripts.
+type loaded struct {
+	Page                        string
+	Paint, Median, Plain, Shift float64
+	Script                      float64
+}
+
+// TestConsoleBudget loads pages with some content, and compares what a load takes with the
+// limits.
+func TestConsoleBudget(t *testing.T) {
+	s := start(t)
+	for i := range 60 {
+		s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", map[string]any{"key": fmt.Sprintf("flag-%02d", i), "name": "A flag of the shop"}, nil, http.StatusCreated)
+	}
+	if err := s.write(t.Context(), "/batch/", s.people(0, 200)); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range inBrowser(t, s, "budget.mjs", nil).Loads {
+		limit := max(firstPaint, plainFactor*v.Plain)
+		t.Logf("%s: first paint %.0f ms (median %.0f, a plain page %.0f, limit %.0f), layout shift %.3f, %.0f ms of CPU in scripts", v.Page, v.Paint, v.Median, v.Plain, limit, v.Shift, v.Script)
+		if v.Paint <= 0 || v.Paint > limit {
+			t.Errorf("%s: first paint after %.0f ms at best; the limit is %.0f", v.Page, v.Paint, limit)
+		}
+		if v.Shift > layoutShift {
+			t.Errorf("%s: the layout shifts by %.3f; the limit is %.1f", v.Page, v.Shift, layoutShift)
+		}
+		if v.Script > scriptCPU {
+			t.Errorf("%s: %.0f ms of CPU in scripts; the limit is %d", v.Page, v.Script, scriptCPU)
+		}
+	}
+}
