@@ -16,7 +16,7 @@ import (
 
 // TestConsolePlugins enables sinks in Chromium, sends events to them, changes, pauses,
 // restarts and disables one, reads the instances of the config file, sees the charts of a sink
-// that fails and recovers, and removes a stored one that does not run.
+// that fails, recovers and refuses events, is shown a newer executable, and removes a stored one that does not run.
 func TestConsolePlugins(t *testing.T) { onDatabases(t, testConsolePlugins) }
 
 func testConsolePlugins(t *testing.T, database []string) {
@@ -40,6 +40,10 @@ func testConsolePlugins(t *testing.T, database []string) {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
+		if _, err := os.Stat(failing + "-for-good"); err == nil {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			return
+		}
 		if r.Header.Get("Webhook-Signature") == "" {
 			t.Error("a request of the webhook sink is not signed")
 		}
@@ -50,6 +54,6 @@ func testConsolePlugins(t *testing.T, database []string) {
 	t.Cleanup(hook.Close)
 	inBrowser(t, s, "plugins.mjs", map[string]any{
 		"copy": filepath.Join(dir, "copy.ndjson"), "moved": filepath.Join(dir, "moved.ndjson"),
-		"lines": s.lines, "hook": hook.URL, "posted": posted.Name(), "failing": failing,
+		"lines": s.lines, "hook": hook.URL, "posted": posted.Name(), "failing": failing, "loud": executable,
 	})
 }

@@ -22,8 +22,8 @@ const (
 	metricsFeature = "plugin/metrics/v1"
 )
 
-// runHousekeeping periodically measures processes, pulls the metrics of plugins and
-// warns of unverified executables, until ctx ends.
+// runHousekeeping periodically measures processes, pulls the metrics of plugins, looks
+// for replaced executables and warns of unverified ones, until ctx ends.
 func (h *Host) runHousekeeping(ctx context.Context) {
 	tick := time.NewTimer(firstHousekeeping)
 	defer tick.Stop()
@@ -38,6 +38,7 @@ func (h *Host) runHousekeeping(ctx context.Context) {
 		h.measureProcesses()
 		for _, s := range h.supervisors() {
 			s.pullMetrics(ctx)
+			s.checkInstalledFile()
 		}
 		if time.Since(warned) >= warningInterval && h.warnUnverified() {
 			warned = time.Now()

@@ -139,6 +139,15 @@ func refusedAll(n int, err *sdk.Error) []sdk.NotifyResult {
 	return slices.Repeat([]sdk.NotifyResult{{Outcome: outcome, Err: err}}, n)
 }
 
+// Plugin returns the name that the running plugin reports, such as "slack"; "" if it does
+// not run.
+func (i *NotifierInstance) Plugin() string {
+	if s := i.gate.Current(); s != nil {
+		return s.Info.GetName()
+	}
+	return ""
+}
+
 // Previews reports whether the running plugin supports Preview.
 func (i *NotifierInstance) Previews() bool {
 	s := i.gate.Current()

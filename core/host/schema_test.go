@@ -210,6 +210,24 @@ func TestDevModeRunsUnverifiedExecutables(t *testing.T) {
 		}
 	})
 
+	t.Run("an installed version is shown, and a restart runs it", func(t *testing.T) {
+		self, _ := os.Executable()
+		text := []byte("#!/bin/sh\n# version 3\nexec " + self + " plugin exec acme\n")
+		sum := sha256.Sum256(text)
+		installed := hex.EncodeToString(sum[:])
+		if err := os.WriteFile(path, text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r.CheckInstalledFiles()
+		if st := r.Status()[0]; st.InstalledSHA256 != installed || st.SHA256 == installed {
+			t.Errorf("status %+v", st)
+		}
+		r.Restart("p")
+		if st := r.serves(t, 3); st.SHA256 != installed || st.InstalledSHA256 != "" {
+			t.Errorf("status %+v", st)
+		}
+	})
+
 	t.Run("a checksum that is given must still be right", func(t *testing.T) {
 		cfg.Instances[0].SHA256 = strings.Repeat("ab", 32)
 		if err := r.Apply(t.Context(), cfg); err != nil {

@@ -81,6 +81,17 @@ func (s *supervisor) noteOtherFile(c settings.Instance) {
 	s.status.SetHint(hint)
 }
 
+// checkInstalledFile records whether the file at the configured path is another one than
+// the one that runs: an upgrade is installed.
+func (s *supervisor) checkInstalledFile() {
+	c, running := s.target.settings(), s.status.Get().SHA256
+	if !c.External() || c.Attached() || running == "" {
+		return
+	}
+	s.noteOtherFile(c)
+	s.status.SetInstalled(s.host.executables.Copies.OtherFile(c.Use, running))
+}
+
 // resolveSecrets resolves the references of the settings.
 func resolveSecrets(c settings.Instance) (*secret.Config, error) {
 	resolved, err := secret.Resolve(c)

@@ -32,8 +32,11 @@ type Status struct {
 	// Generation is the number of the config that serves. It is not the newest one
 	// while an upgrade runs or has failed.
 	Generation uint64 `json:"generation,omitempty"`
-	// SHA256 is the checksum of a third-party executable.
+	// SHA256 is the checksum of a third-party executable, as it runs.
 	SHA256 string `json:"sha256,omitempty"`
+	// InstalledSHA256 is the checksum of the file at its path, if that is another one than
+	// the one that runs.
+	InstalledSHA256 string `json:"installed_sha256,omitempty"`
 	// Hint is what an operator may not expect of an instance that works, such as that the
 	// file at its path was replaced and does not run.
 	Hint string `json:"hint,omitempty"`

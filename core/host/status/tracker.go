@@ -97,6 +97,13 @@ func (t *Tracker) SetHint(hint string) {
 	}
 }
 
+// SetInstalled sets the checksum of the installed file, which is not the one that runs.
+func (t *Tracker) SetInstalled(sha256 string) {
+	if t.Get().InstalledSHA256 != sha256 {
+		t.update(func(st *Status) { st.InstalledSHA256 = sha256 })
+	}
+}
+
 // Enter sets the state, and the last error unless err is nil, and logs both.
 func (t *Tracker) Enter(state lifecycle.State, reason string, err error) {
 	t.update(func(st *Status) {
@@ -197,7 +204,7 @@ func (t *Tracker) RecordProcess(s *conn.Session, remarks []wire.Diagnostic) {
 			t.failures.Store(0) // those of another config
 		}
 		st.PID, st.Generation, st.Diagnostics = s.PID(), s.Generation, remarks
-		st.SHA256, st.Unverified = "", s.Settings.Unverified()
+		st.SHA256, st.InstalledSHA256, st.Unverified = "", "", s.Settings.Unverified()
 		if s.Settings.External() {
 			st.SHA256 = filepath.Base(s.Executable)
 		}

@@ -1,7 +1,7 @@
 // Enables bundled sinks, sends events to them, changes the config of one, pauses, restarts
 // and disables it, and reads the instance of the config file. What is on the page is
 // compared with the files of the sink and the answers of the API.
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { api, button, check, link, out, page, refused, run, signIn, step, task } from './lib.mjs'
 
 const expect = (what, ok) => { if (!ok) out.problems.push(what) }
@@ -201,6 +201,34 @@ await run(async () => {
     await at('/plugins')
     await page.getByRole('img', { name: /Lag in the last hour: at most [1-9]/ }).first().waitFor()
     await check('plugins-lag')
+  })
+  await step('a sink that refuses events', async () => {
+    writeFileSync(task.failing + '-for-good', '')
+    await capture('refused for good')
+    await until('the event is a dead letter', async () => (await api('GET', '/api/projects/1/dead_letters/?source=sink/hook')).count > 0)
+    rmSync(task.failing + '-for-good')
+    await at('/plugins/hook')
+    await state('Refuses events')
+    await page.getByText(/^hook refused \d+ events? in the last hour/).waitFor()
+    await check('plugin-refuses')
+    await link('Show the dead letters').click()
+    await page.waitForURL((url) => url.pathname.endsWith('/dead-letters') && url.searchParams.get('source') === 'sink/hook')
+    await page.getByText('refused for good').first().waitFor()
+    await at('/health')
+    await page.getByRole('status').filter({ hasText: 'needs attention' }).waitFor()
+    await page.getByText(/^hook refused/).waitFor()
+    await check('health-dead-letters')
+  })
+  await step('a newer executable', async () => {
+    appendFileSync(task.loud, '# newer\n')
+    await at('/plugins/loud')
+    await button('Upgrade').click()
+    const dialog = page.getByRole('dialog')
+    const { sha256, installed_sha256: installed } = await api('GET', '/api/plugins/loud/')
+    expect('the API does not have both checksums', sha256 && installed && sha256 !== installed)
+    await dialog.getByText(`sha256: ${installed}`).waitFor()
+    await check('plugin-upgrade')
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
   })
   await step('a plugin whose log has hostile text', async () => {
     await at('/plugins/loud?tab=logs')

@@ -23,7 +23,8 @@ export function Overview({ plugin: p, refused }: { plugin: PluginInstance; refus
       )}
       {p.trouble && <div class="problem"><Icon name="alert" /><div><p>{p.trouble}</p></div></div>}
       {p.delivery?.paused && <p class="notice">Paused <Time at={p.delivery.paused.at} />: {p.delivery.paused.reason}. Events wait in the journal.</p>}
-      {p.hint && <p class="notice">{p.hint}</p>}
+      {p.installed_sha256 && <p class="notice">A newer version is installed: the file at <span class="mono">{p.use}</span> was replaced. <b>Upgrade</b> switches over without a gap.</p>}
+      {p.hint && !p.installed_sha256 && <p class="notice">{p.hint}</p>}
       {p.delivery && <Flow plugin={p} delivery={p.delivery} />}
       {!isLeftOut(p) && <Charts key={p.name} plugin={p} />}
       {(p.diagnostics ?? []).length > 0 && (
@@ -35,6 +36,8 @@ export function Overview({ plugin: p, refused }: { plugin: PluginInstance; refus
         <dl class="facts">
           <Fact name="State">{p.state}{p.reason && <span class="faint"> {p.reason.replaceAll('_', ' ')}</span>}, <Time at={p.since} /></Fact>
           <Fact name="Plugin">{p.plugin ?? p.use}{p.version && ` ${p.version}`}{p.sdk && <span class="faint"> {p.sdk}</span>}</Fact>
+          <Fact name="Upgrade">{p.address ? 'its process is started by something else, and upgraded there' : !p.use.includes('/') ? 'bundled: it is upgraded with the server' : p.installed_sha256 ? 'a newer version is installed' : 'replace the file: the newer version is offered here'}</Fact>
+          {p.sha256 && <Fact name="sha256"><span class="mono">{p.sha256}</span></Fact>}
           {p.pid !== undefined && p.pid > 0 && <Fact name="Process id">{p.pid}</Fact>}
           {p.generation !== undefined && <Fact name="Config">generation {p.generation}</Fact>}
           <Fact name="Restarts">{countText(p.restarts)}</Fact>

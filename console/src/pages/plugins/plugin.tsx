@@ -15,6 +15,7 @@ import { Config } from './config'
 import { ForOperators, Refused, StateTag, useRefused } from './list'
 import { Logs } from './logs'
 import { Overview } from './overview'
+import { Upgrade } from './upgrade'
 import { usePoll } from './poll'
 import { isLeftOut, waits } from './words'
 import './plugins.css'
@@ -80,9 +81,11 @@ function Actions({ plugin: p, onChanged }: { plugin: PluginInstance; onChanged: 
     const yes = await confirm({ title: `Restart ${p.name}?`, body: <p>A new process starts. The old one serves until the new one does; no event is lost.</p>, action: 'Restart' })
     if (yes) await run('restart', async (page) => { onChanged(await api.post('/api/plugins/{name}/restart', { path })); page.say(`${p.name} starts again.`) })
   }
+  const upgrade = () => run('upgrade', async (page) => { onChanged(await api.post('/api/plugins/{name}/restart', { path })); page.say(`${p.name} is upgraded when the new process works.`) })
   const release = () => run('release', async (page) => { onChanged(await api.post('/api/plugins/{name}/release', { path })); page.say(`${p.name} tries again.`) })
   return (
     <div class="row wrap">
+      {p.installed_sha256 && <Upgrade plugin={p} busy={busy !== ''} onUpgrade={() => { void upgrade() }} />}
       {waits(p) && <button type="button" class="button primary" disabled={busy !== ''} onClick={() => { void release() }}>Release</button>}
       <button type="button" class="button" disabled={busy !== ''} onClick={() => { void check() }}><Icon name="check" /> {busy === 'check' ? 'Checking…' : 'Check'}</button>
       {p.delivery && (p.delivery.paused

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PluginInstance } from '../../api/types'
-import { deadLettersPath, rateOf, rateText, refusedOf, stateOf, waits } from './words'
+import { deadLettersPath, newerConfig, rateOf, rateText, refusedOf, stateOf, waits } from './words'
 
 const sink = (fields: object, delivery: object | null = null): PluginInstance => ({ name: 'a', kind: 'sink', use: 'file', required: false, state: 'ready', since: '', restarts: 0, delivery, ...fields }) as PluginInstance
 
@@ -27,6 +27,12 @@ it('counts what sinks refused', () => {
   expect(refusedOf({ instances } as unknown as Parameters<typeof refusedOf>[0])).toEqual({ hook: 3, copy: 0 })
   expect(refusedOf(undefined)).toEqual({})
   expect(deadLettersPath('sink/a b', '1h')).toBe('/dead-letters?source=sink%2Fa+b&time=1h')
+})
+
+it('upgrades by the checksum in the config file, if there is one', () => {
+  const file = { use: '/opt/p', sha256: 'a', installed_sha256: 'b' }
+  expect(newerConfig(sink(file))).toBe('- name: a\n  use: /opt/p\n  sha256: b')
+  expect([newerConfig(sink({ ...file, unverified: true })), newerConfig(sink({ ...file, reason: 'upgrade_failed' }))]).toEqual(['', ''])
 })
 
 describe('rates', () => {

@@ -47,6 +47,13 @@ export function refusedWords(name: string, n: number): string { return `${name} 
 // deadLettersPath is the view of the dead letters of a sink, or of the worker.
 export function deadLettersPath(source: string, time = ''): string { return '/dead-letters' + queryOf({ source, time }) }
 
+// newerConfig returns the lines that upgrade an instance to the installed file; "" if it runs
+// without a checksum, or if they are there already and the upgrade has failed.
+export function newerConfig(p: PluginInstance): string {
+  if (p.unverified || p.reason === 'upgrade_failed') return ''
+  return `- name: ${p.name}\n  use: ${p.use}\n  sha256: ${p.installed_sha256 ?? ''}`
+}
+
 export interface Sample { at: number; delivered: number; lag: number }
 
 // rateOf returns the events in a second between the first and the last sample; a count that
