@@ -189,9 +189,12 @@ type segmentView struct {
 type previewView struct {
 	Text     string        `json:"text"`
 	Segments []segmentView `json:"segments"`
+	// Rendered is nil if the request names no notifier.
+	Rendered *renderedView `json:"rendered"`
 }
 
-// preview renders a format for a sample event.
+// preview renders a format for a sample event, and with the name of a notifier the
+// message that it would send.
 func (h *HTTP) preview(c *web.Call) error {
 	f, err := c.Fields()
 	if err != nil {
@@ -203,6 +206,7 @@ func (h *HTTP) preview(c *web.Call) error {
 	}
 	name := f.String("name", web.Nullable, web.Blank, web.Max(400)).Or("Sample action")
 	id := f.Int("id", web.Nullable).Value
+	to := actions.Destination{Notifier: f.String("notifier", web.Nullable, web.Max(63)).Value, To: f.String("to", web.Nullable, web.Blank, web.Max(2048)).Value}
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -217,6 +221,9 @@ func (h *HTTP) preview(c *web.Call) error {
 	v := previewView{Text: m.Text, Segments: []segmentView{}}
 	for _, s := range m.Segments {
 		v.Segments = append(v.Segments, segmentView{s.Kind.String(), s.Value, s.Href})
+	}
+	if to.Notifier != "" {
+		v.Rendered = h.service.render(c.UserContext(), m, to)
 	}
 	return web.JSON(c.Ctx, v)
 }
@@ -295,6 +302,17 @@ func (h *HTTP) test(c *web.Call) error {
 	return web.JSON(c.Ctx, map[string]any{"results": results})
 }
 
+// testNotification returns the message m as a notifier gets it.
+func (s *Service) testNotification(m Message, to string) (*sdk.Notification, error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	now := s.clock()
+	one := Delivery{Key: "test-" + uuid.NewString(), Destination: to, Message: raw, CreatedAt: now, ExpiresAt: now.Add(testTimeout)}
+	return one.notification()
+}
+
 // try sends one test message.
 func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *actions.Action, d actions.Destination, ev *sdk.Event) testView {
 	v := testView{Notifier: d.Notifier, Destination: d.To, Outcome: "retry"}
@@ -309,14 +327,7 @@ func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *actions.Ac
 		v.ErrorCode, v.Error = "plugin_unavailable", "The notifier does not run."
 		return v
 	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		v.Outcome, v.Error = "dropped", err.Error()
-		return v
-	}
-	now := s.clock()
-	one := Delivery{Key: "test-" + uuid.NewString(), Destination: d.To, Message: raw, CreatedAt: now, ExpiresAt: now.Add(testTimeout)}
-	msg, err := one.notification()
+	msg, err := s.testNotification(m, d.To)
 	if err != nil {
 		v.Outcome, v.Error = "dropped", err.Error()
 		return v

@@ -108,6 +108,7 @@ func (c *chat) all() []sdk.Notification {
 // has.
 type world struct {
 	chats   []*chat
+	more    []notifications.Notifier
 	actions []*actions.Action
 	zone    string
 	off     atomic.Bool // no action posts any more
@@ -118,7 +119,7 @@ func (w *world) Notifiers() []notifications.Notifier {
 	for i := range w.chats {
 		out[i] = w.chats[i]
 	}
-	return out
+	return append(out, w.more...)
 }
 
 func (w *world) HasPosting(int64) bool { return len(w.actions) > 0 }

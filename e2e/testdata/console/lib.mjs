@@ -45,6 +45,11 @@ export async function check(name) {
     await page.setViewportSize(mode === 'narrow' ? { width: 360, height: 800 } : { width: 1280, height: 860 })
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
     if (wide > 0) out.problems.push(`${name}: ${wide} pixels wider than a window of 360`)
+    const tall = await page.evaluate(() => {
+      const content = document.querySelector('.shell, .sign-in')
+      return content ? document.documentElement.scrollHeight - Math.max(window.innerHeight, content.getBoundingClientRect().bottom + window.scrollY) : 0
+    })
+    if (tall > 2) out.problems.push(`${name}, ${mode}: the page is ${tall} pixels taller than its content`)
     if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(axe)
     // Only colors differ in the dark.
     const rules = mode === 'dark' ? { runOnly: { type: 'rule', values: ['color-contrast'] } } : {}

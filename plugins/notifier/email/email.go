@@ -135,9 +135,16 @@ func (n *Notifier) Check(ctx context.Context) error {
 	return classify(c.Close())
 }
 
-// Preview shows the text of the mail.
+// content is what a mail contains, without its addresses.
+type content struct {
+	Subject string `json:"subject"`
+	Text    string `json:"text"`
+	HTML    string `json:"html"`
+}
+
+// Preview shows the content of the mail.
 func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview, error) {
-	return sdk.Preview{Rendered: []byte(page(m)), MediaType: "text/html"}, nil
+	return post.Preview(content{Subject: subject(m), Text: post.Plain(m, maxText), HTML: page(m)})
 }
 
 // Notify hands the mail over. It is delivered when the server has taken it.

@@ -1,5 +1,5 @@
 // What is posted to chat for each event that matches, and where.
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import type { Action, ChatDestination, MessagePreview } from '../../api/types'
 import { useData, useDebounced } from '../../app/load'
@@ -8,6 +8,7 @@ import { here } from '../../app/late'
 import { Code, Field, Switch, Tag } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { columnOf, type Draft } from './draft'
+import { Shown } from './shown'
 
 const tokens = ['[action.name]', '[person]', '[event]', '[event.properties.NAME]', '[person.properties.NAME]', '[event.timestamp]']
 const config = 'plugins:\n  instances:\n    - name: team\n      kind: notifier\n      use: slack   # or discord, msteams, email, webhook\n      config:\n        url: ${env:SLACK_WEBHOOK_URL}'
@@ -20,20 +21,26 @@ export function Chat({ project, action, draft, problems, changed, onChange }: Pr
   const known = notifiers?.results ?? []
   const standard = known.filter((n) => n.default).map((n) => n.name)
   const change = (i: number, d: ChatDestination) => set({ destinations: draft.destinations.map((old, at) => (at === i ? d : old)) })
+  const [valid, setValid] = useState<Record<string, string>>({}) // the last texts without an error, by the id of their field
+  const accept = (id: string) => (format: string) => setValid((all) => (all[id] === format ? all : { ...all, [id]: format }))
   const targets: ChatDestination[] = draft.destinations.length ? draft.destinations : standard.map((notifier) => ({ notifier, to: '', format: '' }))
   return (
     <div class="chat">
       <label class="row"><Switch on={draft.post} label="Post to chat" onToggle={() => set({ post: !draft.post })} /> Post a message for each event that matches</label>
-      {notifiers && known.length === 0 && (
-        <div class="notice stack"><p>The server has no notifier yet. An operator <a href={pathOf(project, '/plugins-new')}>enables one</a>, or adds it to the config file:</p><Code label="guidon.yaml" text={config} /></div>
-      )}
       <section class="stack">
         <h2>Message</h2>
-        <Format project={project} id="format" label="Text" action={action} name={draft.name} value={draft.format} problem={problems.chat_message_format} onChange={(format) => set({ format })} />
+        <Format project={project} id="format" label="Text" action={action} name={draft.name} value={draft.format} problem={problems.chat_message_format} onValid={accept('format')} onChange={(format) => set({ format })} />
       </section>
       <section class="stack">
         <h2>Destinations</h2>
+        {notifiers && known.length === 0 && (
+          <div class="notice stack">
+            <p>The server has no notifier yet: Slack, Discord, Microsoft Teams, e-mail or a webhook. An operator <a href={pathOf(project, '/plugins-new')}>enables one</a>, or adds it to the config file:</p>
+            <Code label="guidon.yaml" text={config} />
+          </div>
+        )}
         {draft.destinations.length === 0 && known.length > 0 && <p class="muted">{standard.length ? `None is named, so it goes where the server posts by default: ${standard.join(', ')}.` : 'None is named.'}</p>}
+        {draft.destinations.length === 0 && known.length > 0 && targets.map((d) => <div key={d.notifier} class="destination card"><b>{d.notifier}</b><Shown project={project} action={action} name={draft.name} format={valid.format} destination={d} /></div>)}
         {draft.destinations.map((d, i) => (
           <div key={i} class="destination card">
             <div class="destination-row">
@@ -46,8 +53,9 @@ export function Chat({ project, action, draft, problems, changed, onChange }: Pr
             </div>
             {['notifier', 'to'].map((f) => problems[`chat_destinations__${i}__${f}`] && <p key={f} class="field-error" role="alert">{problems[`chat_destinations__${i}__${f}`]}</p>)}
             {d.format
-              ? <Format project={project} id={`format-${i}`} label="Text for this destination" action={action} name={draft.name} value={d.format} problem={problems[`chat_destinations__${i}__format`]} onChange={(format) => change(i, { ...d, format })} />
+              ? <Format project={project} id={`format-${i}`} label="Text for this destination" plain action={action} name={draft.name} value={d.format} problem={problems[`chat_destinations__${i}__format`]} onValid={accept(`format-${i}`)} onChange={(format) => change(i, { ...d, format })} />
               : <button type="button" class="link small" onClick={() => change(i, { ...d, format: draft.format || '[action.name] was triggered by [person]' })}>Give it a text of its own</button>}
+            <Shown project={project} action={action} name={draft.name} format={valid[d.format ? `format-${i}` : 'format']} destination={d} />
           </div>
         ))}
         {known.length > 0 && <div><button type="button" class="button" onClick={() => set({ destinations: [...draft.destinations, { notifier: known[0]?.name ?? '', to: '', format: '' }] })}><Icon name="plus" /> Add a destination</button></div>}
@@ -57,12 +65,13 @@ export function Chat({ project, action, draft, problems, changed, onChange }: Pr
   )
 }
 
-// Format edits a text with tokens, beside what it becomes. A token that the server does not
+// Format edits a text with tokens, beside what it becomes unless it is plain. A token that the server does not
 // know is shown with its place.
-function Format({ project, id, label, action, name, value, problem, onChange }: { project: string; id: string; label: string; action: Action; name: string; value: string; problem: string | undefined; onChange: (format: string) => void }) {
+function Format({ project, id, label, plain, action, name, value, problem, onValid, onChange }: { project: string; id: string; label: string; plain?: boolean; action: Action; name: string; value: string; problem: string | undefined; onValid: (format: string) => void; onChange: (format: string) => void }) {
   const box = useRef<HTMLTextAreaElement>(null)
   const settled = useDebounced(value, 250)
   const { data, error, loading } = useData(`message/${project}/${action.id}/${name}/${settled}`, (signal) => api.post('/api/projects/{project_id}/actions/preview_message', { path: { project_id: project }, body: { chat_message_format: settled, name, id: action.id }, signal }))
+  useEffect(() => { if (data && !loading && !error) onValid(settled) }, [data, loading, error, settled])
   const wrong = problem ?? (error && !loading && settled === value ? error.message : undefined)
   const column = wrong ? columnOf(wrong) : -1
   const insert = (token: string) => {
@@ -72,13 +81,13 @@ function Format({ project, id, label, action, name, value, problem, onChange }: 
   }
   const show = () => { box.current?.focus(); box.current?.setSelectionRange(column, value.length) }
   return (
-    <div class="format">
+    <div class={plain ? '' : 'format'}>
       <Field id={id} label={label}>
         <textarea ref={box} id={id} class="mono" rows={3} maxLength={1200} value={value} placeholder="[action.name] was triggered by [person]" aria-invalid={Boolean(wrong)} aria-describedby={wrong ? `${id}-wrong` : undefined} onInput={(e) => onChange(e.currentTarget.value)} />
         <div class="row tokens">{tokens.map((t) => <button key={t} type="button" class="button quiet small mono" onClick={() => insert(t)}>{t}</button>)}</div>
         {wrong && <p class="field-error" role="alert" id={`${id}-wrong`}>{wrong} {column >= 0 && <button type="button" class="link" onClick={show}>Show it</button>}</p>}
       </Field>
-      <div class="field" aria-live="polite"><span class="label">Looks like</span><div class={`message card ${wrong ? 'stale' : ''}`}>{data ? <Message message={data} /> : ' '}</div></div>
+      {!plain && <div class="field" aria-live="polite"><span class="label">Looks like</span><div class={`message card ${wrong ? 'stale' : ''}`}>{data ? <Message message={data} /> : ' '}</div></div>}
     </div>
   )
 }
