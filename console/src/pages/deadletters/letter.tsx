@@ -36,7 +36,7 @@ export default function Letter() {
 }
 
 function Page({ letter: d, onChanged, reload }: { letter: DeadLetter; onChanged: (d: DeadLetter) => void; reload: () => void }) {
-  const { project, to, go } = usePlace()
+  const { project, go } = usePlace()
   const path = { project_id: project, id: d.id }
   const payload = d.payload as Record<string, unknown>
   const own = editText(payload)
@@ -45,7 +45,6 @@ function Page({ letter: d, onChanged, reload }: { letter: DeadLetter; onChanged:
   const [busy, setBusy] = useState('')
   const edit = readEdit(payload, text)
   const changed = text !== base
-  const state = replayState(d)
   const rounded = wasRounded(d)
   useTitle(`${d.event} is a dead letter`)
   useGuard(changed)
@@ -100,26 +99,53 @@ function Page({ letter: d, onChanged, reload }: { letter: DeadLetter; onChanged:
           <button type="button" class="button primary" disabled={busy !== '' || d.replay_waiting || !('changes' in edit)} onClick={() => { void replay() }}>{busy === 'replay' || d.replay_waiting ? 'Replaying…' : changed ? 'Save and replay' : 'Replay'}</button>
         </div>
       </div>
-      <div class="problem letter-why"><Icon name="alert" /><div><p><b class="mono">{d.code}</b> {d.message}</p>{state === 'failed' && <p>The last replay failed: {d.replay_error}</p>}{state === 'waiting' && <p>A replay was requested <Time at={d.replay_requested_at} /> and goes on.</p>}</div></div>
+      <Reason letter={d} />
       <div class="profile">
         <section class="card letter-event" aria-label="The event">
           <div class="row"><h2><label for="letter-event">Event</label></h2><span class="push" /><CopyButton text={text} /></div>
-          <textarea id="letter-event" class="mono" rows={Math.min(30, text.split('\n').length + 1)} spellcheck={false} autocomplete="off" readOnly={rounded} aria-invalid={'error' in edit} aria-describedby="letter-hint" value={text} onInput={(e) => setText(e.currentTarget.value)} />
-          <p id="letter-hint" class={'error' in edit ? 'field-error' : 'hint'} role={'error' in edit ? 'alert' : undefined}>{'error' in edit ? edit.error : rounded ? 'A number here has more digits than a browser can hold, so it can be changed only from a terminal: guidon deadletter edit.' : 'Correct what the error names, then save and replay. The event keeps its id, so it is stored once.'}</p>
+          <textarea id="letter-event" class="mono" rows={Math.min(30, text.split('\n').length + 1)} spellcheck={false} autocomplete="off" readOnly={rounded}
+            aria-invalid={'error' in edit} aria-describedby="letter-hint" value={text} onInput={(e) => setText(e.currentTarget.value)} />
+          {'error' in edit
+            ? <p id="letter-hint" class="field-error" role="alert">{edit.error}</p>
+            : <p id="letter-hint" class="hint">{rounded ? readOnlyHint : editHint}</p>}
           {changed && <button type="button" class="link small" onClick={() => setText(base)}>Undo the changes</button>}
         </section>
-        <aside class="card letter-facts">
-          <dl>
-            <dt>Distinct id</dt><dd><a class="mono" href={to('/persons') + queryOf({ search: d.distinct_id })}>{d.distinct_id}</a></dd>
-            <dt>Event id</dt><dd class="mono">{d.event_uuid}</dd>
-            <dt>Kind of failure</dt><dd>{d.class}</dd>
-            <dt>Received</dt><dd><Time at={d.received_at} /></dd>
-            <dt>Last failed</dt><dd><Time at={d.failed_at} />{d.attempts > 1 && `, ${d.attempts} times in all`}</dd>
-            <dt>First failed</dt><dd><Time at={d.created_at} /></dd>
-            <dt>Where it is</dt><dd><Journey project={project} uuid={d.event_uuid} of={d.id} /></dd>
-          </dl>
-        </aside>
+        <Facts letter={d} />
       </div>
     </>
+  )
+}
+
+const editHint = 'Correct what the error names, then save and replay. The event keeps its id, so it is stored once.'
+const readOnlyHint = 'A number here has more digits than a browser can hold, so it can be changed only from a terminal: guidon deadletter edit.'
+
+function Reason({ letter: d }: { letter: DeadLetter }) {
+  const state = replayState(d)
+  return (
+    <div class="problem letter-why">
+      <Icon name="alert" />
+      <div>
+        <p><b class="mono">{d.code}</b> {d.message}</p>
+        {state === 'failed' && <p>The last replay failed: {d.replay_error}</p>}
+        {state === 'waiting' && <p>A replay was requested <Time at={d.replay_requested_at} /> and goes on.</p>}
+      </div>
+    </div>
+  )
+}
+
+function Facts({ letter: d }: { letter: DeadLetter }) {
+  const { project, to } = usePlace()
+  return (
+    <aside class="card letter-facts">
+      <dl>
+        <dt>Distinct id</dt><dd><a class="mono" href={to('/persons') + queryOf({ search: d.distinct_id })}>{d.distinct_id}</a></dd>
+        <dt>Event id</dt><dd class="mono">{d.event_uuid}</dd>
+        <dt>Kind of failure</dt><dd>{d.class}</dd>
+        <dt>Received</dt><dd><Time at={d.received_at} /></dd>
+        <dt>Last failed</dt><dd><Time at={d.failed_at} />{d.attempts > 1 && `, ${d.attempts} times in all`}</dd>
+        <dt>First failed</dt><dd><Time at={d.created_at} /></dd>
+        <dt>Where it is</dt><dd><Journey project={project} uuid={d.event_uuid} of={d.id} /></dd>
+      </dl>
+    </aside>
   )
 }

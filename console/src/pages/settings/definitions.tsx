@@ -14,6 +14,7 @@ import { attempt, Line, Part, Refused, useSubmit } from './parts'
 
 type Definition = Schemas['Definition'] & { property_type?: Schemas['PropertyDefinition']['property_type'] }
 type Type = NonNullable<Schemas['DefinitionChange']['property_type']>
+const types: [Type, string][] = [['', 'unknown'], ['String', 'text'], ['Numeric', 'number'], ['Boolean', 'true or false'], ['DateTime', 'date and time']]
 const sorts: Record<string, string> = { '': 'Events', event: 'Properties of events', person: 'Properties of persons' }
 
 export default function Definitions({ project }: { project: string }) {
@@ -25,7 +26,10 @@ export default function Definitions({ project }: { project: string }) {
   useEffect(() => { if (search !== (query.search ?? '')) set({ search }) }, [search])
   const page = Math.max(1, Number(query.page) || 1)
   const of = query.of === 'event' || query.of === 'person' ? query.of : ''
-  const ask = { search: query.search, verified: query.show === 'verified' ? true : query.show === 'unverified' ? false : undefined, exclude_hidden: query.show === 'hidden' ? undefined : true, ordering: '-last_seen_at', limit: pageSize, offset: (page - 1) * pageSize }
+  const ask = {
+    search: query.search, verified: query.show === 'verified' ? true : query.show === 'unverified' ? false : undefined,
+    exclude_hidden: query.show === 'hidden' ? undefined : true, ordering: '-last_seen_at', limit: pageSize, offset: (page - 1) * pageSize,
+  }
   const { data, error, reload } = useData(`settings/${project}/definitions/${of}${queryOf(ask)}`, async (signal): Promise<{ count: number; results?: Definition[] }> => (of === ''
     ? api.get('/api/projects/{project_id}/event_definitions', { path: { project_id: project }, query: ask, signal })
     : api.get('/api/projects/{project_id}/property_definitions', { path: { project_id: project }, query: { ...ask, type: of }, signal })))
@@ -44,9 +48,14 @@ export default function Definitions({ project }: { project: string }) {
         <div class="list" role={all.length ? 'list' : undefined}>
           {all.length === 0 && (query.search || query.show
             ? <Empty title="No names match"><p><button type="button" class="link" onClick={() => { setText(''); route(path + queryOf({ of }), true) }}>Clear the search</button></p></Empty>
-            : <Empty title="Nothing has been sent yet"><p>A name appears with the first event that has it:</p><Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "signed up", "distinct_id": "ada", "properties": {"plan": "pro"}}'`} /></Empty>)}
+            : (
+              <Empty title="Nothing has been sent yet">
+                <p>A name appears with the first event that has it:</p>
+                <Code label="Send an event" text={`curl -X POST ${location.origin}/capture/ -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "event": "signed up", "distinct_id": "ada", "properties": {"plan": "pro"}}'`} />
+              </Empty>
+              ))}
           {all.map((d) => (
-            <Line key={d.id} what={<><span class="mono">{d.name}</span>{d.verified && <Tag tone="ok">verified</Tag>}{d.hidden && <Tag tone="warn">hidden</Tag>}{d.property_type && <Tag>{d.property_type}</Tag>}{d.tags.map((t) => <Tag key={t}>{t}</Tag>)}</>}
+            <Line key={d.id} what={<Name definition={d} />}
               about={<>{d.description && <>{d.description}<br /></>}<Seen at={d.last_seen_at} /></>}>
               <button type="button" class="button small" aria-label={`Edit ${d.name}`} onClick={() => setEditing(d)}>Edit</button>
             </Line>
@@ -56,6 +65,18 @@ export default function Definitions({ project }: { project: string }) {
       {data && !error && <Pager page={page} count={data.count} go={(p) => set({ page: p === 1 ? '' : String(p) })} />}
       {editing && <Edit project={project} definition={editing} event={of === ''} onClose={() => setEditing(null)} onDone={() => { setEditing(null); reload() }} />}
     </Part>
+  )
+}
+
+function Name({ definition: d }: { definition: Definition }) {
+  return (
+    <>
+      <span class="mono">{d.name}</span>
+      {d.verified && <Tag tone="ok">verified</Tag>}
+      {d.hidden && <Tag tone="warn">hidden</Tag>}
+      {d.property_type && <Tag>{d.property_type}</Tag>}
+      {d.tags.map((t) => <Tag key={t}>{t}</Tag>)}
+    </>
   )
 }
 
@@ -83,10 +104,22 @@ function Edit({ project, definition: d, event, onClose, onDone }: { project: str
       <form class="stack" onSubmit={submit}>
         <Field id="definition-text" label="Description" error={at('description')}><textarea id="definition-text" rows={3} maxLength={4000} value={description} onInput={(e) => setDescription(e.currentTarget.value)} /></Field>
         <Field id="definition-tags" label="Tags" hint="Separated by commas." error={at('tags')}><input id="definition-tags" value={tags} onInput={(e) => setTags(e.currentTarget.value)} /></Field>
-        {!event && <Field id="definition-type" label="Type of its values" error={at('property_type')}><select id="definition-type" value={type} onChange={(e) => setType(e.currentTarget.value as Type)}><option value="">unknown</option><option value="String">text</option><option value="Numeric">number</option><option value="Boolean">true or false</option><option value="DateTime">date and time</option></select></Field>}
-        <div class="row"><label class="check"><input type="checkbox" checked={verified} onChange={(e) => setVerified(e.currentTarget.checked)} /> Verified</label><label class="check"><input type="checkbox" checked={hidden} onChange={(e) => setHidden(e.currentTarget.checked)} /> Hidden</label></div>
+        {!event && (
+          <Field id="definition-type" label="Type of its values" error={at('property_type')}>
+            <select id="definition-type" value={type} onChange={(e) => setType(e.currentTarget.value as Type)}>{types.map(([name, words]) => <option key={name} value={name}>{words}</option>)}</select>
+          </Field>
+        )}
+        <div class="row">
+          <label class="check"><input type="checkbox" checked={verified} onChange={(e) => setVerified(e.currentTarget.checked)} /> Verified</label>
+          <label class="check"><input type="checkbox" checked={hidden} onChange={(e) => setHidden(e.currentTarget.checked)} /> Hidden</label>
+        </div>
         <Refused error={error} fields={['description', 'tags', 'property_type']} />
-        <footer><button type="button" class="button danger-quiet" onClick={() => { void forget() }}>Forget</button><span class="push" /><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Save</button></footer>
+        <footer>
+          <button type="button" class="button danger-quiet" onClick={() => { void forget() }}>Forget</button>
+          <span class="push" />
+          <button type="button" class="button" onClick={onClose}>Cancel</button>
+          <button type="submit" class="button primary" disabled={busy}>Save</button>
+        </footer>
       </form>
     </Dialog>
   )

@@ -32,7 +32,13 @@ function ProjectKeys({ project }: { project: string }) {
   const good = keys.filter((k) => !k.revoked_at)
   const revoke = async (k: Schemas['ProjectKey']) => {
     const last = good.length === 1
-    const yes = await confirm({ title: `Revoke ${k.label}?`, body: <><p>Clients with this key are refused at once. It never works again.</p>{last && <p>It is the only good key: no client is served until there is another.</p>}</>, action: 'Revoke', danger: true, typed: k.label })
+    const body = (
+      <>
+        <p>Clients with this key are refused at once. It never works again.</p>
+        {last && <p>It is the only active key: no client is served until there is another.</p>}
+      </>
+    )
+    const yes = await confirm({ title: `Revoke ${k.label}?`, body, action: 'Revoke', danger: true, typed: k.label })
     if (yes && await attempt(() => api.delete('/api/projects/{project_id}/keys/{id}', { path: { ...path, id: k.id } }), `${k.label} is revoked.`)) { reload(); void loadAccount() }
   }
   return (
@@ -66,7 +72,9 @@ function AddKey({ project, onClose, onDone }: { project: string; onClose: () => 
     <Dialog title="Add a project key" onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <Field id="key-label" label="Label" error={at('label')}><input id="key-label" required maxLength={200} placeholder="iOS app" value={label} onInput={(e) => setLabel(e.currentTarget.value)} /></Field>
-        <Field id="key-value" label="Key" error={at('key')} hint="Leave it empty for a fresh one. Bring one along if clients carry it already."><input id="key-value" class="mono" maxLength={64} value={key} onInput={(e) => setKey(e.currentTarget.value.trim())} /></Field>
+        <Field id="key-value" label="Key" error={at('key')} hint="Leave it empty for a new one. Enter one that clients have already.">
+          <input id="key-value" class="mono" maxLength={64} value={key} onInput={(e) => setKey(e.currentTarget.value.trim())} />
+        </Field>
         <Refused error={error} fields={['label', 'key']} />
         <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Add the key</button></footer>
       </form>
@@ -100,14 +108,24 @@ function SecretKeys({ project }: { project: string }) {
           {keys.length === 0 && <Empty title="No secret key yet"><p>{isAdmin() ? 'Create one for each server, so that each can be cut off alone.' : 'Admins create them.'}</p></Empty>}
           {keys.map((k) => (
             <Line key={k.id} what={<>{k.label} <span class="mono muted">{k.mask_value}</span>{k.scopes.map((s) => <Tag key={s}>{s}</Tag>)}</>}
-              about={<>created <Time at={k.created_at} />{k.last_rolled_at && <>, replaced <Time at={k.last_rolled_at} /></>}, used {k.last_used_at ? <Time at={k.last_used_at} /> : 'never'}{k.expires_at && <>, ends <Time at={k.expires_at} /></>}</>}>
-              {isAdmin() && <><button type="button" class="button small" aria-label={`Replace the secret of ${k.label}`} onClick={() => { void roll(k) }}>Replace</button><button type="button" class="button small danger-quiet" aria-label={`Delete ${k.label}`} onClick={() => { void revoke(k) }}>Delete</button></>}
+              about={<SecretTimes of={k} />}>
+              {isAdmin() && <button type="button" class="button small" aria-label={`Replace the secret of ${k.label}`} onClick={() => { void roll(k) }}>Replace</button>}
+              {isAdmin() && <button type="button" class="button small danger-quiet" aria-label={`Delete ${k.label}`} onClick={() => { void revoke(k) }}>Delete</button>}
             </Line>
           ))}
         </div>
       )}
       {making && <MakeSecretKey project={project} onClose={() => setMaking(false)} onDone={() => { setMaking(false); reload() }} />}
     </Part>
+  )
+}
+
+function SecretTimes({ of: k }: { of: Schemas['SecretKey'] }) {
+  return (
+    <>
+      created <Time at={k.created_at} />{k.last_rolled_at && <>, replaced <Time at={k.last_rolled_at} /></>},
+      {' '}used <Time at={k.last_used_at} />{k.expires_at && <>, ends <Time at={k.expires_at} /></>}
+    </>
   )
 }
 
@@ -123,7 +141,14 @@ function MakeSecretKey({ project, onClose, onDone }: { project: string; onClose:
     <Dialog title="New secret key" onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <Field id="secret-label" label="Label" error={at('label')}><input id="secret-label" required maxLength={200} placeholder="Checkout service" value={label} onInput={(e) => setLabel(e.currentTarget.value)} /></Field>
-        <div class="field"><span class="label">It may</span>{(Object.keys(secretScopes) as SecretScope[]).map((s) => <label key={s} class="check"><input type="checkbox" checked={scopes.includes(s)} onChange={(e) => setScopes(e.currentTarget.checked ? [...scopes, s] : scopes.filter((o) => o !== s))} /> {secretScopes[s]}</label>)}</div>
+        <div class="field">
+          <span class="label">It may</span>
+          {(Object.keys(secretScopes) as SecretScope[]).map((s) => (
+            <label key={s} class="check">
+              <input type="checkbox" checked={scopes.includes(s)} onChange={(e) => setScopes(e.currentTarget.checked ? [...scopes, s] : scopes.filter((o) => o !== s))} /> {secretScopes[s]}
+            </label>
+          ))}
+        </div>
         <Ends id="secret-end" value={end} onChange={setEnd} />
         <Refused error={error} fields={['label']} />
         <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy || scopes.length === 0}>Create the key</button></footer>
@@ -137,8 +162,16 @@ function Token({ project }: { project: string }) {
   const path = { project_id: project }
   const { data, error, reload } = useData(`settings/${project}/project`, (signal) => api.get('/api/projects/{project_id}', { path, signal }))
   const rotate = async () => {
-    const body = data?.secret_api_token_backup ? <p>The present one stays good as the backup. The former backup, <span class="mono">{data.secret_api_token_backup}</span>, is refused at once.</p> : <p>The present one stays good as the backup until you revoke it.</p>
-    if (!await confirm({ title: data?.secret_api_token ? 'Replace the secret token?' : 'Create a secret token?', body: data?.secret_api_token ? body : <p>Servers read all flags of the project with it.</p>, action: data?.secret_api_token ? 'Replace' : 'Create it', danger: Boolean(data?.secret_api_token_backup) })) return
+    const former = data?.secret_api_token_backup
+    const question = data?.secret_api_token
+      ? {
+          title: 'Replace the secret token?', action: 'Replace', danger: Boolean(former),
+          body: former
+            ? <p>The present one stays active as the backup. The former backup, <span class="mono">{former}</span>, is refused at once.</p>
+            : <p>The present one stays active as the backup until you revoke it.</p>,
+        }
+      : { title: 'Create a secret token?', action: 'Create it', body: <p>Servers read all flags of the project with it.</p> }
+    if (!await confirm(question)) return
     await attempt(async () => {
       await makeSecret(() => api.patch('/api/projects/{project_id}/rotate_secret_token', { path }), (p) => ({ title: 'The secret token', text: 'Copy it now: it is not shown again.', value: p.secret_api_token ?? '' }))
       reload()
@@ -155,7 +188,11 @@ function Token({ project }: { project: string }) {
       {data && (data.secret_api_token || data.secret_api_token_backup) && (
         <div class="list" role="list">
           {data.secret_api_token && <Line what={<>Token <span class="mono muted">{data.secret_api_token}</span></>} />}
-          {data.secret_api_token_backup && <Line what={<>Backup <span class="mono muted">{data.secret_api_token_backup}</span></>}>{isAdmin() && <button type="button" class="button small danger-quiet" onClick={() => { void drop() }}>Revoke the backup</button>}</Line>}
+          {data.secret_api_token_backup && (
+            <Line what={<>Backup <span class="mono muted">{data.secret_api_token_backup}</span></>}>
+              {isAdmin() && <button type="button" class="button small danger-quiet" onClick={() => { void drop() }}>Revoke the backup</button>}
+            </Line>
+          )}
         </div>
       )}
     </Part>

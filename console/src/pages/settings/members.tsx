@@ -48,7 +48,7 @@ function MemberList() {
             return (
               <Line key={m.id} what={<>{nameOf(m.user)}{self && <Tag tone="accent">you</Tag>}</>} about={<>{m.user.email}, joined <Time at={m.joined_at} /></>}>
                 {may
-                  ? <select aria-label={`Level of ${m.user.email}`} value={m.level} onChange={(e) => { const level = Number(e.currentTarget.value) as Member['level']; e.currentTarget.value = String(m.level); void change(m, level) }}>{Object.entries(levels).filter(([l]) => Number(l) <= myLevel()).map(([l, words]) => <option key={l} value={l}>{words}</option>)}</select>
+                  ? <select aria-label={`Level of ${m.user.email}`} value={m.level} onChange={(e) => { const level = Number(e.currentTarget.value) as Member['level']; e.currentTarget.value = String(m.level); void change(m, level) }}><LevelOptions /></select>
                   : <Tag>{levels[m.level]}</Tag>}
                 {(may || self) && <button type="button" class="button small danger-quiet" aria-label={self ? 'Leave the organization' : `Remove ${m.user.email}`} onClick={() => { void remove(m) }}>{self ? 'Leave' : 'Remove'}</button>}
               </Line>
@@ -58,6 +58,11 @@ function MemberList() {
       )}
     </Part>
   )
+}
+
+// LevelOptions are the levels that the user may give.
+function LevelOptions() {
+  return <>{Object.entries(levels).filter(([l]) => Number(l) <= myLevel()).map(([l, words]) => <option key={l} value={l}>{words}</option>)}</>
 }
 
 const powers: Record<number, string> = {
@@ -90,7 +95,7 @@ function Invites() {
         <div class="list" role={invites.length ? 'list' : undefined}>
           {invites.length === 0 && <Empty title="No invitations"><p>Invite a colleague: you get a link for them.</p></Empty>}
           {invites.map((i) => (
-            <Line key={i.id} what={<>{i.target_email}<Tag>{levels[i.level]}</Tag>{i.is_expired && <Tag tone="warn">expired</Tag>}{i.email_state !== 'off' && !i.is_expired && <Tag {...(i.email_state === 'failed' && { tone: 'bad' as const })}>{emails[i.email_state]}</Tag>}</>}
+            <Line key={i.id} what={<>{i.target_email}<Tag>{levels[i.level]}</Tag><InviteState invite={i} /></>}
               about={<>invited <Time at={i.created_at} />{i.created_by && ` by ${nameOf(i.created_by)}`}, {i.is_expired ? 'ended' : 'ends'} <Time at={i.expires_at} /></>}>
               <button type="button" class="button small danger-quiet" aria-label={`Revoke the invitation of ${i.target_email}`} onClick={() => { void remove(i) }}>Revoke</button>
             </Line>
@@ -98,13 +103,33 @@ function Invites() {
         </div>
       )}
       {making && <MakeInvite onClose={() => setMaking(false)} onDone={(i) => { setMaking(false); setMade(i); reload() }} />}
-      {made && (
-        <Dialog title={`The link for ${made.target_email}`} onClose={() => setMade(null)} sticky>
-          <div class="dialog-text">{made.email_state === 'queued' && <p>An e-mail with this link is on its way. The list says whether the mail server accepted it.</p>}{made.email_state === 'failed' && <p class="field-error">The e-mail could not be sent: the log of the server has the reason.</p>}<p>{made.email_state === 'queued' ? 'If it does not arrive, hand the link over' : 'Hand it over'} in a way that only they can read. It works once, until <Time at={made.expires_at} />, and is not shown again.</p><div class="once"><code>{linkOf(made)}</code><CopyButton text={linkOf(made)} /></div></div>
-          <footer><button type="button" class="button primary" onClick={() => setMade(null)}>Done</button></footer>
-        </Dialog>
-      )}
+      {made && <LinkDialog invite={made} onClose={() => setMade(null)} />}
     </Part>
+  )
+}
+
+function InviteState({ invite: i }: { invite: Invite }) {
+  if (i.is_expired) return <Tag tone="warn">expired</Tag>
+  if (i.email_state === 'off') return null
+  return i.email_state === 'failed' ? <Tag tone="bad">{emails.failed}</Tag> : <Tag>{emails[i.email_state]}</Tag>
+}
+
+// LinkDialog shows the link of a new invitation, once.
+function LinkDialog({ invite: i, onClose }: { invite: Invite; onClose: () => void }) {
+  const link = linkOf(i)
+  const queued = i.email_state === 'queued'
+  return (
+    <Dialog title={`The link for ${i.target_email}`} onClose={onClose} sticky>
+      <div class="dialog-text">
+        {queued && <p>An e-mail with this link is on its way. The list says whether the mail server accepted it.</p>}
+        {i.email_state === 'failed' && <p class="field-error">The e-mail could not be sent: the log of the server has the reason.</p>}
+        <p>
+          {queued ? 'If it does not arrive, hand the link over' : 'Hand it over'} in a way that only they can read. It works once, until <Time at={i.expires_at} />, and is not shown again.
+        </p>
+        <div class="once"><code>{link}</code><CopyButton text={link} /></div>
+      </div>
+      <footer><button type="button" class="button primary" onClick={onClose}>Done</button></footer>
+    </Dialog>
   )
 }
 
@@ -125,7 +150,7 @@ function MakeInvite({ onClose, onDone }: { onClose: () => void; onDone: (i: Invi
         <Field id="invite-email" label="E-mail" error={at('target_email')}><input id="invite-email" type="email" required value={email} onInput={(e) => setEmail(e.currentTarget.value)} /></Field>
         <Field id="invite-name" label="Name" hint="They can choose another." error={at('first_name')}><input id="invite-name" value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
         <Field id="invite-level" label="Level" hint={powers[level] && `May ${powers[level]}`}>
-          <select id="invite-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Invite['level'])}>{Object.entries(levels).filter(([l]) => Number(l) <= myLevel()).map(([l, words]) => <option key={l} value={l}>{words}</option>)}</select>
+          <select id="invite-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Invite['level'])}><LevelOptions /></select>
         </Field>
         <Refused error={error} fields={['target_email', 'first_name']} />
         <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>Create the link</button></footer>

@@ -40,7 +40,9 @@ export default function Roles() {
               return (
                 <Line key={r.id} what={<>{r.name}<Tag tone={r.feature_flags_access_level === 37 ? 'ok' : undefined}>{access[r.feature_flags_access_level]}</Tag></>}
                   about={<>{members.length ? members.map((m) => nameOf(m.user)).join(', ') : 'no members'}{flags.length > 0 && <>; edits {flags.map((f) => f.key).join(', ')}</>}</>}>
-                  {isAdmin() && <><button type="button" class="button small" aria-label={`Members of ${r.name}`} onClick={() => setOpen(r)}>Members</button><button type="button" class="button small" aria-label={`Change ${r.name}`} onClick={() => setEditing(r)}>Change</button><button type="button" class="button small danger-quiet" aria-label={`Delete ${r.name}`} onClick={() => { void remove(r) }}>Delete</button></>}
+                  {isAdmin() && <button type="button" class="button small" aria-label={`Members of ${r.name}`} onClick={() => setOpen(r)}>Members</button>}
+                  {isAdmin() && <button type="button" class="button small" aria-label={`Change ${r.name}`} onClick={() => setEditing(r)}>Change</button>}
+                  {isAdmin() && <button type="button" class="button small danger-quiet" aria-label={`Delete ${r.name}`} onClick={() => { void remove(r) }}>Delete</button>}
                 </Line>
               )
             })}
@@ -63,7 +65,10 @@ function Default() {
   const [busy, setBusy] = useState(false)
   const { data, error, reload } = useData('settings/access', (signal) => api.get('/api/organizations/{organization_id}/resource_access/{resource}', { path: { ...path, resource: 'feature_flags' }, signal }))
   const change = async (level: Level) => {
-    if (!await confirm({ title: level === 37 ? 'Let all members edit all flags?' : 'Keep members from flags of others?', body: <p>{level === 37 ? 'Members edit flags that others created, without a role.' : 'Members then only view flags that others made, unless a role lets them edit. Admins edit all.'}</p>, action: 'Change', danger: level === 21 })) return
+    const question = level === 37
+      ? { title: 'Let all members edit all flags?', body: <p>Members edit flags that others created, without a role.</p> }
+      : { title: 'Keep members from flags of others?', body: <p>Members then only view flags that others created, unless a role lets them edit. Admins edit all.</p>, danger: true }
+    if (!await confirm({ ...question, action: 'Change' })) return
     setBusy(true)
     await attempt(() => api.patch('/api/organizations/{organization_id}/resource_access/{resource}', { path: { ...path, resource: 'feature_flags' }, body: { access_level: level } }), 'The rule is changed.')
     setBusy(false)
@@ -76,7 +81,11 @@ function Default() {
         <div class="list" role="list">
           <Line what="Members may">
             {isAdmin()
-              ? <select aria-label="Members may" disabled={busy} value={data.access_level} onChange={(e) => { const level = Number(e.currentTarget.value) as Level; e.currentTarget.value = String(data.access_level); void change(level) }}><option value="37">edit them</option><option value="21">view them only</option></select>
+              ? (
+                <select aria-label="Members may" disabled={busy} value={data.access_level} onChange={(e) => { const level = Number(e.currentTarget.value) as Level; e.currentTarget.value = String(data.access_level); void change(level) }}>
+                  <option value="37">edit them</option><option value="21">view them only</option>
+                </select>
+                )
               : <Tag>{access[data.access_level]}</Tag>}
           </Line>
         </div>
@@ -97,7 +106,11 @@ function Edit({ role, onClose, onDone }: { role: Role | null; onClose: () => voi
     <Dialog title={role ? `Change ${role.name}` : 'New role'} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <Field id="role-name" label="Name" error={at('name')}><input id="role-name" required maxLength={200} placeholder="Release managers" value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
-        <Field id="role-level" label="Flags of others" error={at('feature_flags_access_level')}><select id="role-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Level)}><option value="37">Edit all of them</option><option value="21">View; edit those that name the role</option></select></Field>
+        <Field id="role-level" label="Flags of others" error={at('feature_flags_access_level')}>
+          <select id="role-level" value={level} onChange={(e) => setLevel(Number(e.currentTarget.value) as Level)}>
+            <option value="37">Edit all of them</option><option value="21">View; edit those that name the role</option>
+          </select>
+        </Field>
         <Refused error={error} fields={['name', 'feature_flags_access_level']} />
         <footer><button type="button" class="button" onClick={onClose}>Cancel</button><button type="submit" class="button primary" disabled={busy}>{role ? 'Save' : 'Create the role'}</button></footer>
       </form>
@@ -117,9 +130,22 @@ function RoleMembers({ role, onClose }: { role: Role; onClose: () => void }) {
     <Dialog title={`Members of ${role.name}`} onClose={onClose}>
       {error && <Problem error={error} retry={reload} />}
       <div class="stack">
-        {members.length > 0 && <div class="list" role="list">{members.map((m) => <Line key={m.id} what={nameOf(m.user)} about={m.user.email}><button type="button" class="button small danger-quiet" aria-label={`Remove ${m.user.email} from the role`} onClick={() => { void remove(m) }}>Remove</button></Line>)}</div>}
+        {members.length > 0 && (
+          <div class="list" role="list">
+            {members.map((m) => (
+              <Line key={m.id} what={nameOf(m.user)} about={m.user.email}>
+                <button type="button" class="button small danger-quiet" aria-label={`Remove ${m.user.email} from the role`} onClick={() => { void remove(m) }}>Remove</button>
+              </Line>
+            ))}
+          </div>
+        )}
         {data && members.length === 0 && <p class="muted">No members yet.</p>}
-        {others.length > 0 && <select aria-label="Add a member" value="" onChange={(e) => { const uuid = e.currentTarget.value; e.currentTarget.value = ''; void add(uuid) }}><option value="">Add a member…</option>{others.map((p) => <option key={p.id} value={p.user.uuid}>{nameOf(p.user)} ({p.user.email})</option>)}</select>}
+        {others.length > 0 && (
+          <select aria-label="Add a member" value="" onChange={(e) => { const uuid = e.currentTarget.value; e.currentTarget.value = ''; void add(uuid) }}>
+            <option value="">Add a member…</option>
+            {others.map((p) => <option key={p.id} value={p.user.uuid}>{nameOf(p.user)} ({p.user.email})</option>)}
+          </select>
+        )}
       </div>
       <footer><button type="button" class="button primary" onClick={onClose}>Done</button></footer>
     </Dialog>
