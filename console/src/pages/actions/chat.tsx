@@ -70,8 +70,10 @@ export function Chat({ project, action, draft, problems, changed, onChange }: Pr
 function Format({ project, id, label, plain, action, name, value, problem, onValid, onChange }: { project: string; id: string; label: string; plain?: boolean; action: Action; name: string; value: string; problem: string | undefined; onValid: (format: string) => void; onChange: (format: string) => void }) {
   const box = useRef<HTMLTextAreaElement>(null)
   const settled = useDebounced(value, 250)
-  const { data, error, loading } = useData(`message/${project}/${action.id}/${name}/${settled}`, (signal) => api.post('/api/projects/{project_id}/actions/preview_message', { path: { project_id: project }, body: { chat_message_format: settled, name, id: action.id }, signal }))
-  useEffect(() => { if (data && !loading && !error) onValid(settled) }, [data, loading, error, settled])
+  const { data, error, loading } = useData(`message/${project}/${action.id}/${name}/${settled}`, async (signal) => ({
+    ...await api.post('/api/projects/{project_id}/actions/preview_message', { path: { project_id: project }, body: { chat_message_format: settled, name, id: action.id }, signal }), format: settled,
+  }))
+  useEffect(() => { if (data?.format === settled && !error) onValid(settled) }, [data, error, settled])
   const wrong = problem ?? (error && !loading && settled === value ? error.message : undefined)
   const column = wrong ? columnOf(wrong) : -1
   const insert = (token: string) => {
