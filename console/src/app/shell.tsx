@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { belongsTo, pages, pathOf } from '../pages'
@@ -19,13 +19,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { project, to, visit } = usePlace()
   const [open, setOpen] = useState(false)
   useLayoutEffect(() => setOpen(false), [path])
-  const menu = useMenu(open, () => setOpen(false))
+  const opener = useRef<HTMLButtonElement>(null)
+  const menu = useMenu(open, opener, () => setOpen(false))
   useShortcuts()
   return (
     <div class="shell">
       <a class="skip" inert={open} href="#content" onClick={(e) => { e.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
       <header class="topbar" inert={open}>
-        <button type="button" class="icon-button" aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name="menu" /></button>
+        <button ref={opener} type="button" class="icon-button" aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name="menu" /></button>
         <Mark /><b>Guidon</b>
         <button type="button" class="icon-button push" aria-label="Search" onClick={() => { paletteOpen.value = true }}><Icon name="search" /></button>
       </header>
@@ -63,14 +64,13 @@ export function Shell({ children }: { children: ComponentChildren }) {
 const narrow = matchMedia('(max-width: 760px)') // as in layout.css
 
 // useMenu treats the sidebar of a narrow window as a dialog while it is open: it has the focus,
-// Escape closes it, and the focus returns to where it was. The rest of the page is inert.
-function useMenu(open: boolean, close: () => void) {
+// Escape closes it, and the focus returns to the button. The rest of the page is inert.
+function useMenu(open: boolean, opener: RefObject<HTMLButtonElement | null>, close: () => void) {
   const menu = useRef<HTMLElement>(null)
   const latest = useRef(close)
   latest.current = close
   useEffect(() => {
     if (!open) return
-    const opener = document.activeElement
     menu.current?.querySelector<HTMLElement>('button, select, a')?.focus()
     const press = (e: KeyboardEvent) => {
       if (e.key !== 'Escape' || document.querySelector('dialog[open]')) return
@@ -85,7 +85,7 @@ function useMenu(open: boolean, close: () => void) {
       removeEventListener('keydown', press, true)
       narrow.removeEventListener('change', widen)
       const left = document.activeElement === document.body || menu.current?.contains(document.activeElement)
-      if (left && opener instanceof HTMLElement) opener.focus({ preventScroll: true })
+      if (left) opener.current?.focus({ preventScroll: true })
     }
   }, [open])
   return menu
