@@ -215,7 +215,7 @@ await run(async () => {
     await page.waitForURL((url) => url.pathname.endsWith('/dead-letters') && url.searchParams.get('source') === 'sink/hook')
     await page.getByText('refused for good').first().waitFor()
     await at('/health')
-    await page.getByRole('status').filter({ hasText: 'needs attention' }).waitFor()
+    await page.getByRole('status').filter({ hasText: /needs? attention/ }).waitFor()
     await page.getByText(/^hook refused/).waitFor()
     await check('health-dead-letters')
   })
