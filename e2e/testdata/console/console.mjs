@@ -362,7 +362,7 @@ await run(async () => {
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     await check('session-ended')
     await button('Go on').click()
-    await page.getByText('Nobody is signed in yet.').waitFor()
+    await page.getByText('Not signed in yet.').waitFor()
     const [other] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: 'Sign in in another tab' }).click()])
     await other.locator('#email').fill('ada@example.com')
     await other.locator('#password').fill('correct horse battery')
