@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,25 @@ func wholeLines(f io.ReaderAt, size int64) (int64, error) {
 		end = start
 	}
 	return 0, nil
+}
+
+// eventStart is how each line begins (sdk.Event.AppendJSON).
+const eventStart = `{"uuid":"`
+
+// maxLine is how much of the first line is read: more than the largest event.
+const maxLine = 64 << 20
+
+// holdsEvents reports whether the file, of which whole bytes are complete lines, begins with
+// an event. An empty file does, and one that ends within its first event.
+func holdsEvents(f io.ReaderAt, whole, size int64) bool {
+	if whole == 0 {
+		start := make([]byte, min(size, int64(len(eventStart))))
+		_, err := f.ReadAt(start, 0)
+		return (err == nil || errors.Is(err, io.EOF)) && strings.HasPrefix(eventStart, string(start))
+	}
+	var event struct{ UUID, Event *string }
+	err := json.NewDecoder(io.NewSectionReader(f, 0, min(whole, maxLine))).Decode(&event)
+	return err == nil && event.UUID != nil && event.Event != nil
 }
 
 // birth is when the file was begun: the time of its first event would be

@@ -4,7 +4,8 @@
 // of a write leaves a torn line, which the next Open removes; the host sends
 // that batch again, so a line may be there twice (deduplicate by uuid) but is
 // never missing and never half. The file is rotated by size and age; a file that
-// was moved or removed is made again.
+// was moved or removed is made again. A file that does not begin with an event is
+// neither opened nor changed.
 package file
 
 import (
@@ -106,6 +107,9 @@ func (s *Sink) adopt(ctx context.Context, f *os.File) error {
 	whole, err := wholeLines(f, info.Size())
 	if err != nil {
 		return sdk.Transient(err)
+	}
+	if !holdsEvents(f, whole, info.Size()) {
+		return sdk.ConfigError("/path", fmt.Errorf("%s does not begin with an event: it belongs to something else and is not changed", s.cfg.Path))
 	}
 	if whole < info.Size() {
 		sdk.Log(ctx).Warn("a torn last line was removed", "path", s.cfg.Path, "bytes", info.Size()-whole)

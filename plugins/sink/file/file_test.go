@@ -127,7 +127,7 @@ func TestATornLastLineIsRemoved(t *testing.T) {
 		{"a torn second line", whole + `{"uuid":"x`, whole},
 		{"only a torn line", `{"uuid":"x`, ""},
 		{"a torn line longer than a block", whole + strings.Repeat("x", 200<<10), whole},
-		{"only a very long torn line", strings.Repeat("x", 200<<10), ""},
+		{"only a very long torn line", `{"uuid":"` + strings.Repeat("x", 200<<10), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,6 +145,31 @@ func TestATornLastLineIsRemoved(t *testing.T) {
 				t.Errorf("uuids %v", got)
 			}
 		})
+	}
+}
+
+// A file that does not begin with an event keeps its content.
+func TestAFileOfSomethingElseIsNotChanged(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"a database":           "SQLite format 3\x00" + strings.Repeat("page\n", 5000) + "end",
+		"a key":                "c2VjcmV0",
+		"a profile":            "export PATH=/bin\n# the end",
+		"an object":            "{\"type\": \"FeatureCollection\"}\n{",
+		"numbers":              "1\n2\n3",
+		"an event behind text": "text\n" + string(batch(1, 1, time.Now()).NDJSON()),
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := try(t, path, "")
+		if e := sdk.AsError(err); err == nil || e.Class != sdk.ClassConfig || !strings.Contains(err.Error(), "does not begin with an event") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("%s was changed: %d bytes of %d, %v", name, len(got), len(content), err)
+		}
 	}
 }
 
