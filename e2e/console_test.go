@@ -102,7 +102,7 @@ func testConsole(t *testing.T, database []string) {
 		"properties": []any{map[string]any{"key": hostile, "type": "person", "operator": "exact", "value": []string{hostile}}}, "rollout_percentage": 10}}}})
 	create(map[string]any{"key": "large", "filters": json.RawMessage(`{"groups": [{"properties": [{"key": "account", "type": "person", "operator": "exact", "value": [9007199254740993]}], "rollout_percentage": 100}]}`)})
 	s.do(t, http.MethodPost, "/api/projects/1/cohorts/", map[string]any{"name": "Pro customers", "filters": json.RawMessage(`{"properties": {"type": "AND", "values": [{"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}]}}`)}, nil, http.StatusCreated)
-	s.do(t, http.MethodPut, "/api/plugins/copy/config/", map[string]any{"plugin": "file", "config": map[string]any{"path": filepath.Join(s.data, "copy.ndjson")}}, nil, http.StatusOK)
+	s.do(t, http.MethodPut, "/api/plugins/copy/config/", map[string]any{"plugin": "file", "config": map[string]any{"path": "copy.ndjson"}}, nil, http.StatusOK)
 	event, err := json.Marshal(map[string]any{"api_key": s.project, "event": "signed up", "distinct_id": "ada", "properties": map[string]any{"$set": map[string]any{"plan": "pro", hostile: hostile}}})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ type field struct {
 	doc      string
 	required bool
 	secret   bool
+	format   string
 	enum     []string
 	min, max *bound
 }
@@ -59,6 +60,7 @@ func newField(sf reflect.StructField, name string) field {
 		doc:      sf.Tag.Get("doc"),
 		required: sf.Tag.Get("required") == "true",
 		secret:   sf.Tag.Get("secret") == "true",
+		format:   sf.Tag.Get("format"),
 	}
 	if list := sf.Tag.Get("enum"); list != "" {
 		f.enum = strings.Split(list, "|")
@@ -83,6 +85,11 @@ func newField(sf reflect.StructField, name string) field {
 //	enum:"a|b"        the strings allowed
 //	min:"1" max:"9"   bounds of a number, or of a duration: min:"1s"
 //	secret:"true"     never shown
+//	format:"path"     a path on the machine of the server
+//
+// A path in an instance that is configured with the API lies in one directory of the server,
+// and a relative one is relative to it. The same holds for the paths in the query of a
+// format:"postgres-url", the URL of a PostgreSQL database.
 //
 // A whole number whose key ends in _bytes is a size: it may be written 64MiB or 20MB.
 //
@@ -175,6 +182,9 @@ func describe(s map[string]any, f field, value reflect.Value) {
 		if f.max != nil {
 			s["maximum"] = f.max.value
 		}
+	}
+	if f.format != "" {
+		s["format"] = f.format
 	}
 	if f.secret {
 		s["writeOnly"] = true

@@ -18,7 +18,8 @@ import (
 type leaf struct {
 	at     string // JSON Pointer
 	value  any
-	secret bool // by the schema
+	secret bool   // by the schema
+	format string // of the schema
 }
 
 // walk returns a config in which replace has replaced each leaf.
@@ -47,7 +48,8 @@ func walk(node any, schema map[string]any, at string, secret bool, replace func(
 		}
 		return out, nil
 	}
-	return replace(leaf{at, node, secret})
+	format, _ := schema["format"].(string)
+	return replace(leaf{at, node, secret, format})
 }
 
 // under returns the schema of a key; nil if it has none.

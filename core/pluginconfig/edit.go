@@ -108,6 +108,9 @@ func (s *Service) set(ctx context.Context, who *auth.Principal, c Change, source
 	if err := checkConfig(source, decrypted(shown, secrets)); err != nil {
 		return nil, err
 	}
+	if _, err := s.files.resolve(shown, tree, secrets); err != nil {
+		return nil, err
+	}
 	r, err := s.recordOf(c, shown, secrets, who)
 	if err != nil {
 		return nil, err
@@ -211,6 +214,7 @@ func (s *Service) refuseFile(c Change) error {
 		sentence = "The config file of the server manages its plugins (plugins.managed_by)."
 	}
 	tree, _ := schemaOf(s.plugins.Schema(c.Plugin, c.Kind)) // nil: nothing is known to be a secret
+	c.Config = s.forFile(c.Config, tree)
 	return fault.New(fault.Conflict, "managed_by_file", sentence+" Paste this into it:\n\n"+fileText(c, tree))
 }
 

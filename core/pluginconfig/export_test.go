@@ -8,3 +8,9 @@ func (i *Instances) SetFile(file settings.Config) {
 	defer i.mu.Unlock()
 	i.file = file
 }
+
+// Stored returns the instances of the table as the host has them.
+func (i *Instances) Stored() []settings.Instance {
+	_, stored := i.current()
+	return stored
+}

@@ -6,6 +6,9 @@
 // first: an instance that it names, or every one with plugins.managed_by file, is not
 // changed by the API.
 //
+// The paths in such a config lie in one directory (paths.go), so that an operator in a browser
+// reads and writes no other files of the server.
+//
 // Instances joins both and passes the result to the host as a reload of the file does, so
 // an instance whose new config does not work keeps the old one, and the others go on.
 // Each node reads the table when it starts, when another node wakes it and, on Postgres,
@@ -53,6 +56,7 @@ type Service struct {
 	audit     *activity.Audit
 	log       *zap.Logger
 	dir       string // of the data
+	files     filesDir
 
 	background retry.Service
 	behind     atomic.Bool // the last refresh has failed
@@ -67,7 +71,7 @@ func New(d *db.DB, dir string, i *Instances, p Plugins, keys Keys, audit *activi
 	if p.Schema == nil {
 		p.Schema = func(string, string) []byte { return nil }
 	}
-	return &Service{store: store{d}, dir: dir, instances: i, plugins: p, keys: keys, audit: audit, log: log.Named("pluginconfig")}
+	return &Service{store: store{d}, dir: dir, files: newFilesDir(dir), instances: i, plugins: p, keys: keys, audit: audit, log: log.Named("pluginconfig")}
 }
 
 // Start starts the stored instances, and follows changes of the table until Stop.
@@ -143,7 +147,11 @@ func (s *Service) apply(ctx context.Context, records []record) error {
 	var invalid []status.Status
 	for _, r := range records {
 		one := s.instanceOf(r)
-		if err := valid(one); err != nil {
+		err := valid(one)
+		if err == nil {
+			one.Config, err = s.withPaths(one)
+		}
+		if err != nil {
 			s.log.Error("stored plugin instance not valid any more: it does not run; configure it again", zap.String("instance", r.Name), zap.Error(err))
 			invalid = append(invalid, status.Status{
 				Name: r.Name, Kind: r.Kind, Use: r.Plugin, State: lifecycle.StateMisconfigured, Reason: "not_valid", Since: time.Now().UTC(),
@@ -169,6 +177,16 @@ func (s *Service) instanceOf(r record) settings.Instance {
 		s.log.Error("config of a plugin not read", zap.String("instance", r.Name), zap.Error(err))
 	}
 	return settings.Instance{Name: r.Name, Use: r.Plugin, Kind: r.Kind, Config: config, Secrets: secrets}
+}
+
+// withPaths returns the config of an instance with absolute paths of local files. It fails if
+// one is not in the directory for them on this node.
+func (s *Service) withPaths(one settings.Instance) (map[string]any, error) {
+	tree, err := schemaOf(s.plugins.Schema(one.Use, one.Kind))
+	if err != nil {
+		return one.Config, nil // the host reports the plugin as unknown
+	}
+	return s.files.resolve(one.Config, tree, one.Secrets)
 }
 
 // open returns the secrets of a record by JSON Pointer; never nil.

@@ -25,6 +25,8 @@ import (
 
 const schema = `{"type": "object", "additionalProperties": false, "required": ["url"], "description": "Posts.", "properties": {
 	"url": {"type": "string"}, "max": {"type": "integer", "minimum": 1}, "secret": {"type": "string", "writeOnly": true},
+	"path": {"type": "string", "format": "path"}, "tls": {"type": "object", "properties": {"ca_file": {"type": "string", "format": "path"}}},
+	"files": {"type": "array", "items": {"type": "string", "format": "path"}}, "database": {"type": "string", "writeOnly": true, "format": "postgres-url"},
 	"headers": {"type": "object", "additionalProperties": {"type": "string"}, "writeOnly": true}}}`
 
 // node is a server as far as the configuration of plugins is concerned.

@@ -63,7 +63,20 @@ func (s *Service) describe(c *Config, config func(tree map[string]any) map[strin
 		return // a plugin of another version of the server
 	}
 	c.Schema, c.Config = source, config(tree)
-	c.YAML = fileText(Change{Name: c.Name, Plugin: c.Plugin, Kind: c.Kind, Config: c.Config}, tree)
+	shown := c.Config
+	if c.ManagedBy != "file" {
+		shown = s.forFile(shown, tree)
+	}
+	c.YAML = fileText(Change{Name: c.Name, Plugin: c.Plugin, Kind: c.Kind, Config: shown}, tree)
+}
+
+// forFile returns a config of the API for the config file: there a relative path is one of
+// the working directory.
+func (s *Service) forFile(config, tree map[string]any) map[string]any {
+	if absolute, err := s.files.resolve(config, tree, nil); err == nil {
+		return absolute
+	}
+	return config
 }
 
 // Available is a bundled plugin used as a kind.

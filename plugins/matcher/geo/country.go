@@ -17,7 +17,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	Borders string `json:"borders" doc:"GeoJSON file with the borders of countries, such as Natural Earth's (public domain). With it there is geo/country."`
+	Borders string `json:"borders" format:"path" doc:"GeoJSON file with the borders of countries, such as Natural Earth's (public domain). With it there is geo/country."`
 	Code    string `json:"code" doc:"Property of the file's features that has the code of the country."`
 }
 

@@ -25,7 +25,7 @@ type config struct {
 	URL         string        `json:"url" required:"true" secret:"true" doc:"Where the HTTP interface is: https://host:8443, or http://host:8123, which is not encrypted."`
 	User        string        `json:"user" doc:"Name of the user."`
 	Password    string        `json:"password" secret:"true" doc:"Password of the user."`
-	CAFile      string        `json:"ca_file" doc:"PEM file with the certificates to trust instead of the system's."`
+	CAFile      string        `json:"ca_file" format:"path" doc:"PEM file with the certificates to trust instead of the system's."`
 	Database    string        `json:"database" doc:"Database the table is in. It must exist."`
 	Table       string        `json:"table" doc:"Table to insert into."`
 	Manage      bool          `json:"manage" doc:"Make the table and the columns of later versions. Without it they must be there."`

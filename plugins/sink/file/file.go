@@ -21,7 +21,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	Path        string        `json:"path" required:"true" doc:"File to append to. Its directory is made if need be."`
+	Path        string        `json:"path" format:"path" required:"true" doc:"File to append to. Its directory is made if need be."`
 	Fsync       bool          `json:"fsync" doc:"Confirm events only when they are on disk. Without it the last second before a power cut may be lost."`
 	RotateBytes int64         `json:"rotate_bytes" min:"0" doc:"Start a new file when this one would become larger. 0 never does."`
 	RotateAge   time.Duration `json:"rotate_age" min:"0s" doc:"Start a new file when this one is older. 0s never does."`

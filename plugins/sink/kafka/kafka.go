@@ -38,9 +38,9 @@ type config struct {
 
 type tlsConfig struct {
 	Enabled bool   `json:"enabled" doc:"Speak TLS to the brokers."`
-	CAFile  string `json:"ca_file" doc:"PEM file with the certificates to trust instead of the system's."`
-	Cert    string `json:"cert_file" doc:"PEM file with the certificate of this client."`
-	Key     string `json:"key_file" doc:"PEM file with its key."`
+	CAFile  string `json:"ca_file" format:"path" doc:"PEM file with the certificates to trust instead of the system's."`
+	Cert    string `json:"cert_file" format:"path" doc:"PEM file with the certificate of this client."`
+	Key     string `json:"key_file" format:"path" doc:"PEM file with its key."`
 }
 
 type saslConfig struct {

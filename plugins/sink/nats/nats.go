@@ -27,11 +27,11 @@ type config struct {
 	Replicas    int           `json:"replicas" min:"1" max:"5" doc:"Copies of a stream that is made."`
 	Duplicates  time.Duration `json:"duplicates" min:"1s" doc:"For how long a stream that is made knows a message again."`
 	Timeout     time.Duration `json:"timeout" min:"1s" max:"5m" doc:"How long to wait for the acknowledgement of a batch."`
-	Credentials string        `json:"credentials_file" doc:"File with the user's credentials (.creds)."`
+	Credentials string        `json:"credentials_file" format:"path" doc:"File with the user's credentials (.creds)."`
 	User        string        `json:"user" doc:"Name of the user."`
 	Password    string        `json:"password" secret:"true" doc:"Password of the user."`
 	Token       string        `json:"token" secret:"true" doc:"Token, instead of a user."`
-	CAFile      string        `json:"ca_file" doc:"PEM file with the certificates to trust instead of the system's."`
+	CAFile      string        `json:"ca_file" format:"path" doc:"PEM file with the certificates to trust instead of the system's."`
 }
 
 // Plugin describes the plugin to the SDK.

@@ -24,7 +24,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	Path      string        `json:"path" doc:"Directory to write to. It is made. Either this or s3."`
+	Path      string        `json:"path" format:"path" doc:"Directory to write to. It is made. Either this or s3."`
 	S3        s3Config      `json:"s3" doc:"Store to write to."`
 	Partition string        `json:"partition_by" enum:"received_at|timestamp" doc:"Time that says which date and hour an event belongs to. By received_at an hour that is over gets no more files; by timestamp late events and imports make small ones."`
 	MaxEvents int           `json:"flush_events" min:"1" max:"1000000" doc:"Events that are held in memory before they are written."`

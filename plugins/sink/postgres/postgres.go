@@ -22,7 +22,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	URL         string        `json:"url" required:"true" secret:"true" doc:"Where the database is: postgres://user:password@host:5432/name. TLS by sslmode, sslrootcert, sslcert and sslkey in its query."`
+	URL         string        `json:"url" format:"postgres-url" required:"true" secret:"true" doc:"Where the database is: postgres://user:password@host:5432/name. TLS by sslmode, sslrootcert, sslcert and sslkey in its query."`
 	Schema      string        `json:"schema" doc:"Schema the table is in. It must exist."`
 	Table       string        `json:"table" doc:"Table to insert into."`
 	Manage      bool          `json:"manage" doc:"Make the table, its indexes and the columns of later versions. Without it they must be there."`

@@ -38,6 +38,7 @@ type node struct {
 	Minimum     json.Number       `json:"minimum"`
 	Maximum     json.Number       `json:"maximum"`
 	Pattern     string            `json:"pattern"`
+	Format      string            `json:"format"`
 	WriteOnly   bool              `json:"writeOnly"`
 	Required    []string          `json:"required"`
 	Properties  map[string]*node  `json:"properties"`
@@ -89,6 +90,8 @@ func (n *node) kind() string {
 		return "duration"
 	case n.Pattern == units.SizePattern:
 		return "size"
+	case n.Format == "path":
+		return "path"
 	case n.Items != nil:
 		return "list of " + n.Items.kind()
 	case n.Type == nil:

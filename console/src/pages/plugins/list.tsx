@@ -111,7 +111,7 @@ function First() {
     <Empty title="Add your first plugin">
       <p>A sink takes every event to another place, a notifier sends messages, a matcher adds operators to filters. Bundled plugins need no installation: enable one here, or in the config file.</p>
       <Code label="In the config file of the server" text={first} />
-      <Code label="With a personal key of an operator in PERSONAL_KEY" text={`curl -X PUT ${location.origin}/api/plugins/copy/config/ -H "Authorization: Bearer $PERSONAL_KEY" \\\n  -H 'Content-Type: application/json' -d '{"plugin": "file", "config": {"path": "/var/lib/guidon/events.ndjson"}}'`} />
+      <Code label="With a personal key of an operator in PERSONAL_KEY" text={`curl -X PUT ${location.origin}/api/plugins/copy/config/ -H "Authorization: Bearer $PERSONAL_KEY" \\\n  -H 'Content-Type: application/json' -d '{"plugin": "file", "config": {"path": "events.ndjson"}}'`} />
     </Empty>
   )
 }
