@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db/scan"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 )
@@ -18,6 +19,13 @@ type scanBudget struct {
 	time   time.Duration // no page starts after this time
 }
 
+// maxFilterWork is the work on texts that the filters of one request may cause, in units of
+// match.Budget: about three seconds at worst.
+const maxFilterWork = 300_000_000
+
+var errFilterWork = fault.Field("properties", "filter_too_expensive",
+	"Comparing the properties of an event with these filters takes too much work, or a text is too long for a regular expression. Use fewer or simpler filters, or start behind it.")
+
 var defaultScan = scanBudget{events: 20_000, page: 1000, time: 5 * time.Second}
 
 // Kinds of properties that filters of a list read: of the event, and of its
@@ -30,7 +38,10 @@ const (
 // search returns at most limit events that pass the property filters of f, and
 // the cursor behind them or behind the last event read.
 func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
-	passes := newPropertyTest(f.Properties)
+	var budget match.Budget
+	budget.Reset(maxFilterWork)
+	passes := newPropertyTest(f.Properties, &budget)
+	first := true // no event was tested
 	deadline := time.Now().Add(min(s.scan.time, s.cfg.QueryTimeout/2))
 	var out []Record
 	pacer := scan.PacerOf(ctx)
@@ -44,18 +55,22 @@ func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit i
 		}
 		for i := range rows {
 			pacer.Pace()
-			if !passes.match(&rows[i]) {
-				continue
-			}
-			if len(out) == limit {
+			ok := passes.match(&rows[i])
+			switch {
+			case !ok && budget.Refusal() != match.NotRefused && first:
+				return nil, Cursor{}, errFilterWork
+			case !ok && budget.Refusal() != match.NotRefused:
+				return out, f.Cursor, nil // the next page begins with this event and a new budget
+			case ok && len(out) == limit:
 				return out, out[limit-1].cursor(), nil
+			case ok:
+				out = append(out, rows[i])
 			}
-			out = append(out, rows[i])
+			first, f.Cursor = false, rows[i].cursor()
 		}
 		if len(rows) < s.scan.page {
 			return out, Cursor{}, nil
 		}
-		f.Cursor = rows[len(rows)-1].cursor()
 		if read += len(rows); read >= s.scan.events || time.Now().After(deadline) {
 			return out, f.Cursor, nil
 		}
@@ -68,7 +83,7 @@ type propertyTest struct {
 	persons       bool // there are filters of person properties
 }
 
-func newPropertyTest(items []propertyfilter.Item) *propertyTest {
+func newPropertyTest(items []propertyfilter.Item, budget *match.Budget) *propertyTest {
 	var events, persons []*match.Filter
 	for _, item := range items {
 		if item.Kind == PersonProperty {
@@ -77,7 +92,7 @@ func newPropertyTest(items []propertyfilter.Item) *propertyTest {
 			events = append(events, item.Filter)
 		}
 	}
-	env := match.Env{Now: time.Now()}
+	env := match.Env{Now: time.Now(), Budget: budget}
 	return &propertyTest{propertyfilter.NewAll(events, env), propertyfilter.NewAll(persons, env), len(persons) > 0}
 }
 

@@ -17,6 +17,9 @@ type filter struct {
 	personRow        int64
 	event, ofPerson  *propertyfilter.All
 	details          bool // needs the persons of the events
+
+	budget match.Budget // of the property filters
+	left   int64        // units of it at the last refusal
 }
 
 // newFilter returns the filter of the name, the distinct id, the person and the properties
@@ -34,7 +37,7 @@ func newFilter(f *events.Filter) *filter {
 			ofEvent = append(ofEvent, item.Filter)
 		}
 	}
-	var env match.Env // setNow
+	env := match.Env{Budget: &out.budget} // begin sets the time
 	if len(ofEvent) > 0 {
 		out.event = propertyfilter.NewAll(ofEvent, env)
 	}
@@ -44,13 +47,26 @@ func newFilter(f *events.Filter) *filter {
 	return out
 }
 
-// setNow sets the reference of relative dates.
-func (f *filter) setNow(t time.Time) {
+// begin starts a look at events with a new budget. t is the reference of relative dates.
+func (f *filter) begin(t time.Time) {
+	f.left = maxFilterWork
+	f.budget.Reset(f.left)
 	for _, all := range []*propertyfilter.All{f.event, f.ofPerson} {
 		if all != nil {
 			all.SetNow(t)
 		}
 	}
+}
+
+// tooCostly reports whether the last event does not match because its properties need more
+// work than is left, or have a text that is too long for a regular expression.
+func (f *filter) tooCostly() bool {
+	if f.budget.Refusal() == match.NotRefused {
+		return false
+	}
+	f.left -= f.budget.Spent()
+	f.budget.Reset(f.left) // a cheaper event may still match
+	return true
 }
 
 func (f *filter) matches(r *events.Record) bool {

@@ -16,10 +16,11 @@ const (
 	rate reason = iota
 	slow
 	unread
+	costly
 	reasons
 )
 
-var reasonNames = [reasons]string{rate: "rate", slow: "slow", unread: "unread"}
+var reasonNames = [reasons]string{rate: "rate", slow: "slow", unread: "unread", costly: "costly"}
 
 // message is an event on its way to viewers, which share its bytes.
 type message struct {

@@ -16,6 +16,8 @@
 //	slow    matching events for which the queue had no place
 //	unread  events of the project, matching or not, that the topic did not read because it
 //	        was more than maxBehind rows behind
+//	costly  events whose properties the filter was not applied to: it took more work than
+//	        maxFilterWork, or a text was too long for a regular expression
 //
 // The id of a message is the row up to which the viewer has seen everything. A client that
 // reconnects with it gets what it has missed, or the message reset if that is too much.
@@ -42,15 +44,20 @@ import (
 const MaxRate = 500
 
 const (
-	pageSize    = 1000            // rows of one read
-	firstPage   = 8               // rows of the first read
-	pageBytes   = 8 << 20         // of one read, about
-	maxBehind   = 20_000          // rows of all projects that a topic may be behind
-	maxResume   = 10_000          // rows of all projects that are read for a client that reconnects
-	queueEvents = 1000            // of a viewer
-	queueBytes  = 1 << 20         // of a viewer; one larger event is queued alone
-	chunkBytes  = 64 << 10        // of one write
-	retryDelay  = 2 * time.Second // of a client before it reconnects
+	pageSize    = 1000     // rows of one read
+	firstPage   = 8        // rows of the first read
+	pageBytes   = 8 << 20  // of one read, about
+	maxBehind   = 20_000   // rows of all projects that a topic may be behind
+	maxResume   = 10_000   // rows of all projects that are read for a client that reconnects
+	queueEvents = 1000     // of a viewer
+	queueBytes  = 1 << 20  // of a viewer; one larger event is queued alone
+	chunkBytes  = 64 << 10 // of one write
+
+	// maxFilterWork is the work on texts that the filter of a viewer may cause in one poll, in
+	// units of match.Budget: at worst about 0.2 s, while other viewers of the project wait.
+	maxFilterWork = 20_000_000
+
+	retryDelay = 2 * time.Second // of a client before it reconnects
 )
 
 // Times are the intervals of a Hub. Tests shorten them.

@@ -150,7 +150,7 @@ func (h *Hub) offer(ctx context.Context, t *topic, viewers []*viewer, rows []eve
 	}
 	t.position = list[len(list)-1].id
 	for _, v := range viewers {
-		h.metrics.offered(v.offer(list, t.position, h.view))
+		h.metrics.offered(v.offer(ctx, list, t.position, h.view))
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (h *Hub) join(ctx context.Context, t *topic) error {
 		}
 		h.welcome(t, v, ok)
 		if len(missed) > 0 {
-			h.metrics.offered(v.resumeWith(missed, t.position, h.view))
+			h.metrics.offered(v.resumeWith(ctx, missed, t.position, h.view))
 		}
 		v.reach(t.position)
 	}

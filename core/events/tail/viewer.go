@@ -35,24 +35,35 @@ type viewer struct {
 
 // offer queues the events of list that match, at most MaxRate per second, and counts the
 // others. position is the row up to which the topic has read.
-func (v *viewer) offer(list []message, position int64, view View) (sent, skipped int) {
-	matching := v.matching(list)
+func (v *viewer) offer(ctx context.Context, list []message, position int64, view View) (sent, skipped int) {
+	matching := v.matching(ctx, list)
 	return v.enqueue(matching, v.take(len(matching)), position, view)
 }
 
 // resumeWith queues what a client that reconnects has missed, which no rate bounds.
-func (v *viewer) resumeWith(list []message, position int64, view View) (sent, skipped int) {
-	matching := v.matching(list)
+func (v *viewer) resumeWith(ctx context.Context, list []message, position int64, view View) (sent, skipped int) {
+	matching := v.matching(ctx, list)
 	return v.enqueue(matching, len(matching), position, view)
 }
 
-func (v *viewer) matching(list []message) []*message {
-	v.filter.setNow(time.Now())
-	out := make([]*message, 0, len(list))
+// matching returns the events of list that match. It counts those that the filter is too
+// costly for, and after the end of ctx the others.
+func (v *viewer) matching(ctx context.Context, list []message) []*message {
+	v.filter.begin(time.Now())
+	out, refused := make([]*message, 0, len(list)), 0
 	for i := range list {
+		if ctx.Err() != nil {
+			refused += len(list) - i
+			break
+		}
 		if v.filter.matches(list[i].record) {
 			out = append(out, &list[i])
+		} else if v.filter.tooCostly() {
+			refused++
 		}
+	}
+	if refused > 0 {
+		v.skip(costly, int64(refused), 0)
 	}
 	return out
 }

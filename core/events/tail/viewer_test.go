@@ -196,7 +196,7 @@ func TestRelativeDatesMove(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	r := &events.Record{Properties: `{"at":"2026-03-01T11:00:00Z"}`}
 	for after, want := range map[time.Duration]bool{0: false, 48 * time.Hour: true} {
-		f.setNow(now.Add(after))
+		f.begin(now.Add(after))
 		if got := f.matches(r); got != want {
 			t.Errorf("after %s: %t", after, got)
 		}

@@ -14,11 +14,11 @@ export interface Live {
   state: 'connecting' | 'live' | 'lost' | 'refused'
   error: ApiError | undefined
   waiting: number // arrived while paused
-  skipped: { rate: number; slow: number; unread: number }
+  skipped: { rate: number; slow: number; unread: number; costly: number }
   gap: boolean // the server could not say what was missed
 }
 
-const empty: Live = { list: [], state: 'connecting', error: undefined, waiting: 0, skipped: { rate: 0, slow: 0, unread: 0 }, gap: false }
+const empty: Live = { list: [], state: 'connecting', error: undefined, waiting: 0, skipped: { rate: 0, slow: 0, unread: 0, costly: 0 }, gap: false }
 
 // useLive follows url; earlier are the events that were there before.
 export function useLive(url: string, paused: boolean, earlier: Event[] | undefined): Live {

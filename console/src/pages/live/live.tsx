@@ -80,7 +80,7 @@ function OfPerson({ project, id, onRemove }: { project: string; id: string; onRe
 
 // Status says whether the page is live, and what it does not show.
 function Status({ live, paused }: { live: Live; paused: boolean }) {
-  const { rate, slow, unread } = live.skipped
+  const { rate, slow, unread, costly } = live.skipped
   const state = live.state === 'live' && paused ? 'paused' : live.state
   return (
     <p class="live-status" role="status">
@@ -90,6 +90,7 @@ function Status({ live, paused }: { live: Live; paused: boolean }) {
       {live.state === 'lost' && live.error && <span class="muted">{live.error.message}</span>}
       {rate + slow > 0 && <span class="muted">{plural(rate + slow, 'more event')} matched; the page shows a sample of at most 500 a second</span>}
       {unread > 0 && <span class="muted">{plural(unread, 'event')} of the project arrived too fast to be read here</span>}
+      {costly > 0 && <span class="muted">{plural(costly, 'event')} took the filters too much work and may be missing; simpler filters help</span>}
       {live.gap && <span class="muted">events between two connections are missing</span>}
       <span class="faint small push">times in {localZone}</span>
     </p>
