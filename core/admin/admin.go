@@ -47,16 +47,32 @@ type Plugins struct {
 	operators *operators.Operators
 	reload    Reload
 	audit     *activity.Audit
-	public    bool
+	public    Public
 	leftOut   LeftOut
 }
 
-// Public serves /api/plugins, /api/cluster and /api/health on the public address too, where the console is.
+// Public serves /api/plugins, /api/cluster and /api/health for the console, too: on the public
+// address, or on http.console_address if that is set.
 type Public bool
+
+// Register registers a route for operators on the admin address, and if p is true on the
+// address of the console.
+func (p Public) Register(g *web.Router, method, path, scope string, h func(c *web.Call) error) {
+	h = OperatorsOnly(h)
+	g.Admin(method, path, scope, h)
+	if p {
+		g.Manage(method, path, scope, func(c *web.Call) error {
+			if err := g.ForConsole(c.Ctx); err != nil {
+				return err
+			}
+			return h(c)
+		})
+	}
+}
 
 // NewPlugins returns the handlers of /api/plugins.
 func NewPlugins(h *host.Host, d delivery.Deliveries, o *operators.Operators, reload Reload, audit *activity.Audit, public Public, leftOut LeftOut) *Plugins {
-	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit, public: bool(public), leftOut: leftOut}
+	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit, public: public, leftOut: leftOut}
 }
 
 // logged adds the entry of an operation to the activity log and runs it: verb is what is

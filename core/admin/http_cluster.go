@@ -21,7 +21,7 @@ type Nodes interface {
 type Cluster struct {
 	nodes  Nodes
 	log    eventlog.Log
-	public bool
+	public Public
 }
 
 var _ web.Routes = (*Cluster)(nil)
@@ -29,18 +29,15 @@ var _ web.Routes = (*Cluster)(nil)
 // NewCluster returns the handler of /api/cluster. log is the log that the nodes share;
 // nil without one.
 func NewCluster(n Nodes, log eventlog.Log, public Public) *Cluster {
-	return &Cluster{n, log, bool(public)}
+	return &Cluster{n, log, public}
 }
 
-// Routes registers the route on the admin address and for the console on the public one, and the clock of a node as a field of readiness.
+// Routes registers the route on the admin address and on that of the console, and the clock of a node as a field of readiness.
 func (h *Cluster) Routes(g *web.Router) {
 	if n, ok := h.nodes.(interface{ Clock() cluster.ClockState }); ok {
 		g.ReadinessField("clock", func() any { return n.Clock() })
 	}
-	g.Admin("GET", "/api/cluster", "plugin:read", OperatorsOnly(h.get))
-	if h.public {
-		g.Manage("GET", "/api/cluster", "plugin:read", OperatorsOnly(h.get))
-	}
+	h.public.Register(g, "GET", "/api/cluster", "plugin:read", h.get)
 }
 
 func (h *Cluster) get(c *web.Call) error {

@@ -18,7 +18,7 @@ import (
 type Health struct {
 	recorder *serverhealth.Recorder
 	node     healthNode
-	public   bool
+	public   Public
 }
 
 var _ web.Routes = (*Health)(nil)
@@ -33,17 +33,12 @@ type healthNode struct {
 
 // NewHealth returns the handlers of /api/health.
 func NewHealth(r *serverhealth.Recorder, info cluster.Info, public Public) *Health {
-	return &Health{r, healthNode{info.ID, info.Name, info.Version, time.Now().UTC()}, bool(public)}
+	return &Health{r, healthNode{info.ID, info.Name, info.Version, time.Now().UTC()}, public}
 }
 
-// Routes registers the routes on the admin address, and for the console on the public one.
+// Routes registers the routes on the admin address, and on that of the console.
 func (h *Health) Routes(g *web.Router) {
-	add := func(path string, f func(c *web.Call) error) {
-		g.Admin("GET", path, "plugin:read", OperatorsOnly(f))
-		if h.public {
-			g.Manage("GET", path, "plugin:read", OperatorsOnly(f))
-		}
-	}
+	add := func(path string, f func(c *web.Call) error) { h.public.Register(g, "GET", path, "plugin:read", f) }
 	add("/api/health", func(c *web.Call) error {
 		report, _ := g.Readiness(c.UserContext())
 		return web.JSON(c.Ctx, map[string]any{"node": h.node, "readiness": report})

@@ -43,13 +43,10 @@ const (
 )
 
 // Routes registers everything below /api/plugins, for operators: on the admin address,
-// and for the console on the public one.
+// and on that of the console.
 func (p *Plugins) Routes(g *web.Router) {
 	add := func(method, path, scope string, h func(c *web.Call) error) {
-		g.Admin(method, path, scope, OperatorsOnly(h))
-		if p.public {
-			g.Manage(method, path, scope, OperatorsOnly(h))
-		}
+		p.public.Register(g, method, path, scope, h)
 	}
 	add("GET", "/api/plugins", "plugin:read", p.list)
 	g.Admin("POST", "/api/plugins/reload", "plugin:write", OperatorsOnly(p.reloadConfig))

@@ -32,10 +32,7 @@ func (h *HTTP) Routes(g *web.Router) {
 		{fiber.MethodPut, "/api/plugins/:name/config", "plugin:write", h.set},
 		{fiber.MethodDelete, "/api/plugins/:name/config", "plugin:write", h.remove},
 	} {
-		g.Admin(r.method, r.path, r.scope, admin.OperatorsOnly(r.run))
-		if h.public {
-			g.Manage(r.method, r.path, r.scope, admin.OperatorsOnly(r.run))
-		}
+		h.public.Register(g, r.method, r.path, r.scope, r.run)
 	}
 }
 
