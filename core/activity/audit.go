@@ -20,7 +20,7 @@ type Event struct {
 	Activity       string
 	Name           string // of the item
 	ProjectID      int64  // 0 for what belongs to no project
-	OrganizationID string // "": that of the principal
+	OrganizationID string // "": that of the principal, or none for a Plugin
 	Before, After  any    // states as structs with JSON names; nil is no state
 }
 
@@ -34,7 +34,7 @@ func (e *Event) entry(who *auth.Principal) Entry {
 	}
 	if who != nil {
 		out.UserID, out.UserName, out.UserEmail, out.KeyID = who.User.ID, who.User.FirstName, who.User.Email, who.KeyID
-		if out.OrganizationID == "" {
+		if out.OrganizationID == "" && e.Scope != Plugin { // plugins belong to the server
 			out.OrganizationID = who.OrganizationID
 		}
 	}

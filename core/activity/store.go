@@ -92,7 +92,7 @@ func (l *Log) record(ctx context.Context, e Entry) error {
 type Query struct {
 	ProjectID      int64  // 0 selects those of OrganizationID
 	OrganizationID string // of its projects, too
-	Server         bool   // with OrganizationID: also what belongs to no organization
+	Server         bool   // with OrganizationID: also what belongs to no organization, and plugins
 	Scope          Scope
 	ItemID         string
 	UserID         int64
@@ -141,6 +141,9 @@ func (l *Log) Find(ctx context.Context, q Query) ([]Entry, int, error) {
 			organizations = append(organizations, "")
 		}
 		sel = sel.Where("organization_id IN (?)", bun.List(organizations))
+		if !q.Server { // entries of earlier versions have the organization of the operator
+			sel = sel.Where("scope <> ?", Plugin)
+		}
 	}
 	if q.Scope != "" {
 		sel = sel.Where("scope = ?", q.Scope)

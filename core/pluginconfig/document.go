@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,6 +82,11 @@ func decode(raw []byte) (map[string]any, error) {
 	return out, nil
 }
 
+// userInfo finds a user, a password or a token in a URL, also in one without a scheme and in
+// one of a list with commas: nats://user:password@host, user:password@host, token@host:4222.
+// An e-mail address has neither a colon before the @ nor a port.
+var userInfo = regexp.MustCompile(`://[^/?#\s]*@|(?:^|,)[^\s/@<>",]+:[^\s/@<>",]*@|(?:^|,)[^\s/@<>",]+@[^\s/@,]+:[0-9]+`)
+
 // split takes the secrets out of a config: shown has settings.StoredSecret in their place.
 // before are the secrets that are stored. A secret that is StoredSecret keeps its value.
 func split(config, schema map[string]any, before map[string]string) (shown map[string]any, secrets map[string]string, err error) {
@@ -90,6 +96,8 @@ func split(config, schema map[string]any, before map[string]string) (shown map[s
 		switch {
 		case isText && secret.HasReference(text):
 			return nil, refuse(l.at, "unsupported_reference", "References to variables and files work in the config file only. Enter the value itself.")
+		case isText && !l.secret && userInfo.MatchString(text):
+			return nil, refuse(l.at, "secret_in_url", "A URL in this field has no user and password: the field is not secret and shown to other operators. Use the fields for them, or a reference in the config file.")
 		case !l.secret || l.value == nil || isText && text == "":
 			return l.value, nil
 		case isText && text == settings.StoredSecret:

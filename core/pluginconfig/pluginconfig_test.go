@@ -99,22 +99,30 @@ func TestRefusals(t *testing.T) {
 			change     pluginconfig.Change
 			attr, code string
 		}{
-			"unknown plugin":   {pluginconfig.Change{Name: "a", Plugin: "pots", Kind: "sink"}, "plugin", "unknown_plugin"},
-			"kinds to choose":  {pluginconfig.Change{Name: "a", Plugin: "post"}, "kind", "invalid_input"},
-			"wrong kind":       {pluginconfig.Change{Name: "a", Plugin: "tell", Kind: "sink"}, "kind", "invalid_input"},
-			"name":             {change("A b", `{"url": "x"}`), "name", "invalid_input"},
-			"reserved name":    {change("available", `{"url": "x"}`), "name", "invalid_input"},
-			"missing":          {change("a", `{}`), "config.url", "invalid_config"},
-			"unknown key":      {change("a", `{"url": "x", "ulr": 1}`), "config.ulr", "invalid_config"},
-			"too small":        {change("a", `{"url": "x", "max": 0}`), "config.max", "invalid_config"},
-			"reference":        {change("a", `{"url": "${file:/etc/passwd}"}`), "config.url", "unsupported_reference"},
-			"secret reference": {change("a", `{"url": "x", "headers": {"A": "${env:HOME}"}}`), "config.headers.A", "unsupported_reference"},
-			"nothing stored":   {change("a", `{"url": "x", "secret": "********* (encrypted)"}`), "config.secret", "required"},
-			"too large":        {change("a", large), "config", "too_large"},
-			"of the file":      {change("filed", `{"url": "x"}`), "", "managed_by_file"},
-			"not there yet":    {pluginconfig.Change{Name: "a", Plugin: "post", Kind: "sink", Config: map[string]any{"url": "x"}, Version: 3}, "", "version_conflict"},
+			"unknown plugin":    {pluginconfig.Change{Name: "a", Plugin: "pots", Kind: "sink"}, "plugin", "unknown_plugin"},
+			"kinds to choose":   {pluginconfig.Change{Name: "a", Plugin: "post"}, "kind", "invalid_input"},
+			"wrong kind":        {pluginconfig.Change{Name: "a", Plugin: "tell", Kind: "sink"}, "kind", "invalid_input"},
+			"name":              {change("A b", `{"url": "x"}`), "name", "invalid_input"},
+			"reserved name":     {change("available", `{"url": "x"}`), "name", "invalid_input"},
+			"missing":           {change("a", `{}`), "config.url", "invalid_config"},
+			"unknown key":       {change("a", `{"url": "x", "ulr": 1}`), "config.ulr", "invalid_config"},
+			"too small":         {change("a", `{"url": "x", "max": 0}`), "config.max", "invalid_config"},
+			"reference":         {change("a", `{"url": "${file:/etc/passwd}"}`), "config.url", "unsupported_reference"},
+			"secret reference":  {change("a", `{"url": "x", "headers": {"A": "${env:HOME}"}}`), "config.headers.A", "unsupported_reference"},
+			"password in a URL": {change("a", `{"url": "nats://user:hunter2@host:4222"}`), "config.url", "secret_in_url"},
+			"user in a URL":     {change("a", `{"url": "https://user@host/x"}`), "config.url", "secret_in_url"},
+			"in a list":         {change("a", `{"url": "nats://one,nats://u:hunter2@two"}`), "config.url", "secret_in_url"},
+			"without a scheme":  {change("a", `{"url": "user:hunter2@host"}`), "config.url", "secret_in_url"},
+			"token":             {change("a", `{"url": "hunter2@host:4222"}`), "config.url", "secret_in_url"},
+			"nothing stored":    {change("a", `{"url": "x", "secret": "********* (encrypted)"}`), "config.secret", "required"},
+			"too large":         {change("a", large), "config", "too_large"},
+			"of the file":       {change("filed", `{"url": "x"}`), "", "managed_by_file"},
+			"not there yet":     {pluginconfig.Change{Name: "a", Plugin: "post", Kind: "sink", Config: map[string]any{"url": "x"}, Version: 3}, "", "version_conflict"},
 		} {
 			_, err := n.Set(t.Context(), who, test.change)
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: the error has the secret: %v", name, err)
+			}
 			if got := fault.From(err); err == nil || fault.CodeOf(err) != test.code || got.Attr != test.attr {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -123,6 +131,20 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("the instances are %v", got)
 		}
 	})
+}
+
+// Texts with an @ are not taken for a password in a URL, and secret fields may have one.
+func TestTextsWithoutUserInfo(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, dbtest.SQLite(t), t.TempDir(), fileWith())
+	for _, config := range []string{
+		`{"url": "ada@example.com"}`, `{"url": "Guidon: mail <guidon@example.com>"}`, `{"url": "https://example.com/@ada?to=a:b@c"}`, `{"url": "nats://host:4222"}`,
+		`{"url": "host:9092"}`, `{"url": "x", "secret": "https://user:password@host"}`, `{"url": "@every 5m"}`,
+	} {
+		if _, err := n.Set(t.Context(), who, change("a", config)); err != nil {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
 }
 
 // Secrets are kept when they are not sent again, and are nowhere in clear: not in answers,
