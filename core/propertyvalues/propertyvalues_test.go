@@ -45,10 +45,12 @@ func serve(t *testing.T, d *db.DB, bodies ...string) string {
 			t.Fatal(err)
 		}
 	}
+	values := propertyvalues.New(d, p, e)
+	values.SetTime(time.Minute)
 	keys := webtest.DefaultKeys()
 	keys.Principals["phx_persons"] = &auth.Principal{KeyID: 2, Scopes: []string{"person:read"}, User: auth.User{ID: 1}}
 	keys.Principals["phx_events"] = &auth.Principal{KeyID: 3, Scopes: []string{"event:read"}, User: auth.User{ID: 1}}
-	return webtest.Serve(t, keys, propertyvalues.NewHTTP(propertyvalues.New(d, p, e))) + "/api/projects/1"
+	return webtest.Serve(t, keys, propertyvalues.NewHTTP(values)) + "/api/projects/1"
 }
 
 func ask(t *testing.T, address, key string) string {
@@ -122,7 +124,7 @@ func TestValues(t *testing.T) {
 // Values of all persons of a small project count; the answer has the 20 most frequent.
 func TestManyValues(t *testing.T) {
 	var bodies []string
-	for i := range 1_203 { // three pages
+	for i := range 1_203 { // nine pages
 		bodies = append(bodies, fmt.Sprintf(`{"id":"id-%d","kind":"kind-%d"}`, i, i%3))
 	}
 	base := serve(t, dbtest.SQLite(t), bodies...)
