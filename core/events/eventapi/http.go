@@ -117,7 +117,7 @@ func TimeParam(c *web.Call, name string) (time.Time, error) {
 // is stored.
 func personParam(c *web.Call) (string, error) {
 	raw := strings.TrimSpace(c.Query("person_id"))
-	if _, err := strconv.ParseInt(raw, 10, 64); err == nil || raw == "" {
+	if n, err := strconv.ParseInt(raw, 10, 64); err == nil && n > 0 || raw == "" {
 		return raw, nil
 	}
 	id, err := uuid.Parse(raw)

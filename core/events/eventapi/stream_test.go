@@ -277,7 +277,7 @@ func TestStreamRefuses(t *testing.T) {
 		status int
 		header []string
 	}{
-		{"?person_id=x", 400, nil}, {"?properties=x", 400, nil}, {"?last_event_id=x", 400, nil},
+		{"?person_id=x", 400, nil}, {"?person_id=0", 400, nil}, {"?person_id=-1", 400, nil}, {"?properties=x", 400, nil}, {"?last_event_id=x", 400, nil},
 		{"", 401, []string{"Authorization", "Bearer phx_no"}}, {"", 401, []string{"Cookie", "guidon_session=gds_no"}},
 	} {
 		if res := w.ask(c.query, c.header...); res.StatusCode != c.status {
@@ -357,6 +357,9 @@ func TestStreamResumes(t *testing.T) {
 		other := w.open("") // keeps the topic ahead
 		again := w.open("?last_event_id=" + last.id)
 		m := again.expect("event", "uuid", missed)
+		if d.Postgres() { // rows before the position are sent again: one may have become visible late
+			again.expect("event", "uuid", last.data["uuid"])
+		}
 		later := w.store("e", "u", `{}`)
 		again.expect("event", "uuid", later)
 		for m := other.next(); m.data["uuid"] != later; m = other.next() { // may begin a poll earlier
@@ -369,10 +372,11 @@ func TestStreamResumes(t *testing.T) {
 		future := w.open("?last_event_id=99999999")
 		future.expect("reset", "position", int64(w.stored))
 		w.storeAll(1000, "many", "u", `{}`)
-		old := w.open("?last_event_id=" + last.id)
-		if m := old.next(); m.name != "reset" {
-			t.Errorf("got %s, want reset", m.name)
-		}
+		eventually(t, "too much was missed", func() bool { // once the topic has read it
+			old := w.open("?last_event_id=" + last.id)
+			defer func() { _ = old.res.Body.Close() }()
+			return old.next().name == "reset"
+		})
 	})
 }
 

@@ -20,7 +20,8 @@
 //	        maxFilterWork, or a text was too long for a regular expression
 //
 // The id of a message is the row up to which the viewer has seen everything. A client that
-// reconnects with it gets what it has missed, or the message reset if that is too much.
+// reconnects with it gets what it has missed, or the message reset if that is too much
+// (resume.go).
 //
 // PostgreSQL numbers rows before their transactions commit. With several writers a row may
 // become visible after a later one. The topic therefore looks at the rows of the last

@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 const (
@@ -213,75 +214,16 @@ func (h *Hub) settle(ctx context.Context, t *topic, viewers []*viewer) error {
 	var found []events.Record
 	for _, r := range late[:min(len(late), maxLate)] {
 		e, err := h.source.Record(ctx, t.project, r.UUID.String())
-		if err != nil { // deleted meanwhile
+		switch {
+		case fault.Is(err, fault.NotFound): // deleted meanwhile
 			t.window.add(r.ID, now)
-			continue
+		case err != nil: // the next look tries all of them again
+			return err
+		default:
+			found = append(found, e)
 		}
-		found = append(found, e)
 	}
 	return h.offer(ctx, t, viewers, found)
-}
-
-// join adds viewers. One that reconnects gets what it has missed.
-func (h *Hub) join(ctx context.Context, t *topic) error {
-	h.mu.Lock()
-	joining := t.joining
-	h.mu.Unlock()
-	for _, v := range joining {
-		missed, ok, err := h.missed(ctx, t, v)
-		if err != nil {
-			return err
-		}
-		h.welcome(t, v, ok)
-		if len(missed) > 0 {
-			h.metrics.offered(v.resumeWith(ctx, missed, t.position, h.view))
-		}
-		v.reach(t.position)
-	}
-	return nil
-}
-
-// missed returns what a viewer has missed up to the position; false if that is too much.
-func (h *Hub) missed(ctx context.Context, t *topic, v *viewer) ([]message, bool, error) {
-	switch {
-	case v.resume < 0 || v.resume == t.position:
-		return nil, true, nil
-	case v.resume > t.position || t.position-v.resume > maxResume:
-		return nil, false, nil
-	}
-	rows, err := h.source.RecordsAfter(ctx, t.project, v.resume, pageSize)
-	if err != nil || len(rows) == pageSize {
-		return nil, false, err
-	}
-	if err := h.addPersons(ctx, []*viewer{v}, rows); err != nil {
-		return nil, false, err
-	}
-	var list []message
-	for i := range rows {
-		if rows[i].ID <= t.position {
-			list = append(list, message{record: &rows[i], id: rows[i].ID})
-		}
-	}
-	return list, true, nil
-}
-
-// welcome moves a viewer from those that join to those that watch.
-func (h *Hub) welcome(t *topic, v *viewer, resumed bool) {
-	position := t.position
-	if v.resume >= 0 && resumed {
-		position = v.resume
-	}
-	v.reach(position)
-	v.say(appendReady(nil, position))
-	if !resumed {
-		v.say(appendReset(nil, t.position))
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	t.joining = t.joining[1:]
-	if !v.hasEnded() {
-		t.viewers[v] = struct{}{}
-	}
 }
 
 // report logs when reading begins to fail and when it works again.

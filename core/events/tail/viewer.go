@@ -204,7 +204,11 @@ func (v *viewer) run(ctx context.Context, t Times) {
 				}
 			default:
 			}
-			if !v.stream.Send(buf, t.Write) || ctx.Err() != nil {
+			if !v.stream.Send(buf, t.Write) {
+				return
+			}
+			if ctx.Err() != nil {
+				v.stream.Send(appendEnd(nil, nil), endTime)
 				return
 			}
 		}
