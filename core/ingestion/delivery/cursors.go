@@ -89,7 +89,7 @@ func (c *cursors) findHistorical(name string) (at journal.Position, found bool, 
 func (c *cursors) startCommitter(r *sinkReader, at journal.Position) {
 	r.commit, r.received = reader.NewCommitter(c.log, r.name, at, c.logger), at
 	if c.lease != nil {
-		r.commit.Pause(leasedCommitInterval)
+		r.commit.Pause(reader.LeasedCommitInterval)
 	}
 	ctx, stop := context.WithCancel(c.drainCtx)
 	r.stopCommit = stop

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -32,10 +31,6 @@ type Partition struct {
 	// Lost is called once when another node owns the partition. It must not wait.
 	Lost func()
 }
-
-// leasedCommitInterval is the pause between two commits of a cursor in the database. The
-// next owner sends again what was sent since the last one.
-const leasedCommitInterval = time.Second
 
 // ForPartition returns a service for a partition that has not started. It shares the
 // settings, metrics, pauses and dead letters of d, which need not be started itself;

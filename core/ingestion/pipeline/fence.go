@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -27,6 +29,17 @@ func (w *Worker) Fence(token int64, fenced func()) { w.lease, w.onFenced = token
 // newCursor returns the cursor of a reader under the lease of the worker.
 func (w *Worker) newCursor(reader string) *readerCursor {
 	return &readerCursor{store: w.store, name: reader + w.suffix, lease: w.lease, timeout: w.cfg.Timeout}
+}
+
+// newCommitter returns what commits the cursor of a reader in the log. That cursor bounds
+// what the log deletes, and shows the lag; where the reader goes on after a crash is in the
+// cursor of the database, which the transaction of each batch writes.
+func (w *Worker) newCommitter(name string, at journal.Position, logger *zap.Logger) *reader.Committer {
+	c := reader.NewCommitter(w.log, name, at, logger)
+	if w.lease != 0 {
+		c.Pause(reader.LeasedCommitInterval)
+	}
+	return c
 }
 
 // waitFenced pauses a reader whose cursor is not the known one. It returns true if

@@ -105,7 +105,7 @@ func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journ
 	if !ok {
 		return at, false
 	}
-	f.commit = reader.NewCommitter(f.log, f.name, registered, f.logger)
+	f.commit = f.worker.newCommitter(f.name, registered, f.logger)
 	f.reader = reader.New(f.log, f.limits, at, func(rec *event.Record) bool { return !rec.Historical && f.follower.Accepts(rec.ProjectID) })
 	var committing sync.WaitGroup
 	commitCtx, stopCommitting := context.WithCancel(drainCtx)

@@ -82,7 +82,7 @@ func (l *lane) runFromCursor(drainCtx, killCtx context.Context) (again bool) {
 		return false
 	}
 	l.reader = reader.New(l.log, l.limits, at, func(rec *event.Record) bool { return rec.Historical == l.historical })
-	l.commit = reader.NewCommitter(l.log, l.name, l.registered, l.logger)
+	l.commit = l.newCommitter(l.name, l.registered, l.logger)
 	l.setPosition(at)
 	var committing sync.WaitGroup
 	commitCtx, stopCommitting := context.WithCancel(drainCtx)

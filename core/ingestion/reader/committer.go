@@ -16,6 +16,11 @@ import (
 // in the database, a sink receives some events twice.
 const commitInterval = 100 * time.Millisecond
 
+// LeasedCommitInterval is that of a cursor under a lease, which is a row in the database:
+// a commit is a transaction. The next owner of a partition sends to sinks again what was
+// sent since the last one.
+const LeasedCommitInterval = time.Second
+
 // Committer commits the cursor of a reader to the journal in the background.
 type Committer struct {
 	log    Log

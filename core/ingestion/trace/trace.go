@@ -255,6 +255,9 @@ func (out *Trace) setFinalState() {
 			}
 		}
 	}
+	if out.Stored && out.Worker != nil { // its cursor in a shared log is up to a second behind
+		out.Worker.State, out.Worker.Before = "done", 0
+	}
 	if failed != "" && out.Worker != nil {
 		out.Worker.State, out.Worker.Error = "dead_letter", failed
 	}
