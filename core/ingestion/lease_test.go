@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
@@ -75,5 +76,48 @@ func TestLeasedCursorsAreCommittedSeldom(t *testing.T) {
 		if r.Name != pipeline.HistoricalReader && r.Position.Seq != events {
 			t.Errorf("%s stopped at %d", r.Name, r.Position.Seq)
 		}
+	}
+}
+
+// Beside others a worker waits up to 10 s before its cursor moves over an import, which
+// a follower behind it does not wait for.
+func TestFollowerDoesNotWaitForSkippedRecords(t *testing.T) {
+	t.Parallel()
+	const partitions = 12
+	d, log := dbtest.SQLite(t), ingestiontest.NewMemoryLog(partitions)
+	s, f := &stage{db: d}, &follower{stage: stage{db: d}}
+	cfg := workerConfig()
+	base, err := pipeline.NewWorker(cfg.Worker, cfg.Limits, log.Partition(0, 0), d, []pipeline.Stage{s}, nil, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers := make([]*pipeline.Worker, partitions)
+	for n := range workers {
+		workers[n] = base.ForPartition(pipeline.Partition{Number: n, Token: 1, Log: log.Partition(n, 1)})
+		if err := workers[n].Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { stopWorker(t, workers[n]) })
+	}
+	const id = "u"
+	number := eventlog.PartitionOf(1, id, partitions)
+	w := workers[number]
+	time.Sleep(time.Second) // all run
+	acceptOnLog(t, log, "live", id)
+	eventually(t, "the live event", func() bool { return w.Status().Position.Seq == 1 })
+	rec := ingestiontest.Record(`[{"event":"old","distinct_id":"` + id + `"}]`)
+	rec.Historical = true
+	if err := log.Append(t.Context(), []eventlog.Part{{Partition: number, Data: rec.Append(nil)}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the import", func() bool { return s.seen() == "live old" })
+	part := log.Partition(number, 1)
+	if _, err := part.Register(t.Context(), pipeline.FollowerReader(f), journal.Begin); err != nil {
+		t.Fatal(err)
+	}
+	startFollowing(t, part, d, w, f)
+	eventually(t, "the follower has the live event", func() bool { return f.seen() == "live" })
+	if seq := w.Status().Position.Seq; seq != 1 {
+		t.Errorf("the follower waited until the cursor was at %d", seq)
 	}
 }

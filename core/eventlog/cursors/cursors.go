@@ -57,8 +57,9 @@ var (
 // Store has the cursors of a database. Its methods may be called from many goroutines at
 // once. A failure of the database is Unavailable.
 type Store struct {
-	store  store
-	recent recent
+	store   store
+	recent  recent
+	skipped skipped
 }
 
 // New returns the cursors in d.

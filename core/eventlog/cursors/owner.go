@@ -61,6 +61,10 @@ func (o Owner) Commit(ctx context.Context, reader string, at journal.Position) e
 	return o.Store.Commit(ctx, o.key(reader), o.Token, at)
 }
 
+// Skipped excludes the records through a number from the lag of a reader that has nothing
+// to do in them, before its cursor is committed.
+func (o Owner) Skipped(reader string, through uint64) { o.Store.Skip(o.key(reader), through) }
+
 // Unregister is that of eventlog.Partition.
 func (o Owner) Unregister(ctx context.Context, reader string) error {
 	return o.Store.Unregister(ctx, o.key(reader), o.Token)

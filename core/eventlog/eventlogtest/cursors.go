@@ -173,6 +173,19 @@ func stats(t *testing.T, k *kit) {
 	if !r.OldestAt.Equal(records[2].At) {
 		t.Errorf("the oldest unread record is of %v, want %v", r.OldestAt, records[2].At)
 	}
+	skipper, ok := p.(interface{ Skipped(string, uint64) })
+	if !ok {
+		return
+	}
+	skipper.Skipped("reader", records[2].Seq)
+	s, err = p.Stats(ctx(t))
+	must(t, err)
+	r = s.Readers[0]
+	equal(t, "position after skipped records", r.Position, at)
+	equal(t, "lag after skipped records", r.Lag, 1)
+	if !r.OldestAt.Equal(records[3].At) {
+		t.Errorf("the oldest unread record is of %v, want %v", r.OldestAt, records[3].At)
+	}
 }
 
 // statsAfterAppend asks as an erasure does: its mark must not be below its record.

@@ -320,6 +320,14 @@ func (o owned) Commit(ctx context.Context, reader string, at journal.Position) e
 	return o.cursors().Commit(ctx, reader, at)
 }
 
+// Skipped excludes the records through a number from the lag of a reader that has nothing
+// to do in them, on this node.
+func (o owned) Skipped(reader string, through uint64) {
+	if o.p != nil {
+		o.cursors().Skipped(reader, through)
+	}
+}
+
 // Unregister implements eventlog.Partition.
 func (o owned) Unregister(ctx context.Context, reader string) error {
 	if err := o.check(ctx); err != nil {

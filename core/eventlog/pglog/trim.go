@@ -256,10 +256,11 @@ func (p *partition) stats(ctx context.Context, all []cursors.Cursor) (journal.St
 		if c.Partition != p.number {
 			continue
 		}
-		lag := int64(end - min(end, max(c.Position.Seq, start)))
+		after := p.l.cursors.Behind(p.l.id, c)
+		lag := int64(end - min(end, max(after, start)))
 		r := journal.ReaderStats{Name: c.Reader, Position: c.Position, Lag: lag, Bytes: int64(float64(lag) * mean)}
 		if lag > 0 {
-			if r.OldestAt, err = p.appendedAt(ctx, c.Position.Seq); err != nil {
+			if r.OldestAt, err = p.appendedAt(ctx, after); err != nil {
 				return s, err
 			}
 		}

@@ -163,14 +163,26 @@ func (f *FollowerRunner) fillBatch(ctx context.Context, b *reader.Batch, backoff
 	b.Reset(f.reader.Position())
 	b.Events = nil // the follower may keep those of the batch before
 	return f.reader.FillBatch(ctx, b, reader.FillOptions{
-		MaxEvents: maxFollowerEvents, MaxBytes: f.cfg.MaxBytes, Idle: func(b *reader.Batch) bool { return len(b.Events) == 0 },
+		MaxEvents: maxFollowerEvents, MaxBytes: f.cfg.MaxBytes, Idle: f.isIdle, SkipDelay: f.worker.skipDelay(),
 		Backoff: backoff, Log: f.logger,
 	})
 }
 
-// waitForWorker waits until the worker has reached p; false when ctx ends.
+// isIdle reports whether b has no event. Then the records up to its end are no backlog,
+// although the cursor moves over them later.
+func (f *FollowerRunner) isIdle(b *reader.Batch) bool {
+	if len(b.Events) > 0 {
+		return false
+	}
+	if !b.Empty() {
+		f.worker.reportSkipped(f.name, b.End.Seq)
+	}
+	return true
+}
+
+// waitForWorker waits until the worker has nothing left to process before p; false when ctx ends.
 func (f *FollowerRunner) waitForWorker(ctx context.Context, p journal.Position) bool {
-	for pause := time.Millisecond; f.worker.Status().Position.Before(p); pause = min(2*pause, 100*time.Millisecond) {
+	for pause := time.Millisecond; f.worker.live.reached().Before(p); pause = min(2*pause, 100*time.Millisecond) {
 		if !retry.Sleep(ctx, pause) {
 			return false
 		}

@@ -34,8 +34,11 @@ type lane struct {
 	status   atomic.Pointer[Status]
 	lag      *lagMonitor
 
-	skippedTo atomic.Uint64 // the last record before which there is nothing to process
+	skipped atomic.Pointer[section] // the newest records without work
 }
+
+// section is a part of the journal.
+type section struct{ begin, end journal.Position }
 
 func newLane(w *Worker, name string, historical bool) *lane {
 	logger := w.logger.With(zap.String("reader", name))
@@ -232,7 +235,7 @@ func (l *lane) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Ba
 	}
 	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{
 		MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger,
-		More: func() bool { return l.linger(ctx) }, Idle: l.isIdle,
+		More: func() bool { return l.linger(ctx) }, Idle: l.isIdle, SkipDelay: l.skipDelay(),
 	})
 	l.begun = time.Now()
 	l.filled.Store(b.End.Count)
@@ -251,12 +254,37 @@ func (l *lane) isIdle(b *reader.Batch) bool {
 		return false
 	}
 	if !b.Empty() {
-		l.skippedTo.Store(b.End.Seq)
-		if s, ok := l.log.(skipper); ok {
-			s.Skipped(l.name, b.End.Seq)
-		}
+		l.skipped.Store(&section{b.Begin, b.End})
+		l.reportSkipped(l.name, b.End.Seq)
 	}
 	return true
+}
+
+// reached returns the position before which there is nothing left to process. It is ahead
+// of the cursor by records without work.
+func (l *lane) reached() journal.Position {
+	at := l.status.Load().Position
+	if s := l.skipped.Load(); s != nil && !at.Before(s.begin) && at.Before(s.end) {
+		at.Seq, at.Index = s.end.Seq, s.end.Index
+	}
+	return at
+}
+
+// reportSkipped tells the log that a reader has no work in the records through a number.
+func (w *Worker) reportSkipped(reader string, through uint64) {
+	if s, ok := w.log.(skipper); ok {
+		s.Skipped(reader, through)
+	}
+}
+
+// maxSkipDelay bounds the skip delay beside other workers. After a crash records of this
+// time are skipped again.
+const maxSkipDelay = 10 * time.Second
+
+// skipDelay returns after how long the cursor of a reader moves over records without work,
+// which costs a transaction.
+func (w *Worker) skipDelay() time.Duration {
+	return reader.ScalePause(reader.SkipDelay, w.active.Load(), maxSkipDelay)
 }
 
 // maxSharedLinger bounds the linger of a worker beside others.
@@ -267,11 +295,7 @@ const maxSharedLinger = 250 * time.Millisecond
 // partitions it waits for as many times Linger, at most maxSharedLinger: together they
 // begin about as many transactions as one worker would.
 func (l *lane) linger(ctx context.Context) bool {
-	linger := l.cfg.Linger
-	if n := l.active.Load(); n > 1 {
-		linger = max(linger, min(linger*time.Duration(n), maxSharedLinger))
-	}
-	wait := linger - time.Since(l.begun)
+	wait := reader.ScalePause(l.cfg.Linger, l.active.Load(), maxSharedLinger) - time.Since(l.begun)
 	return wait > 0 && retry.Sleep(ctx, wait)
 }
 

@@ -91,7 +91,7 @@ func (w *Worker) monitorLag(ctx context.Context) {
 		if stats, err := w.log.Stats(ctx); err == nil {
 			for _, l := range []*lane{w.live, w.historical} {
 				status := *l.status.Load()
-				status.Position.Seq = max(status.Position.Seq, l.skippedTo.Load())
+				status.Position = l.reached()
 				l.lag.measure(status, stats, time.Now())
 			}
 		}

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,9 +10,9 @@ import (
 	"github.com/guidonhq/guidon/core/retry"
 )
 
-// skipDelay is how long FillBatch waits for a batch with work before it returns
+// SkipDelay is how long FillBatch waits for a batch with work before it returns
 // one that only moves the position over skipped records.
-const skipDelay = time.Second
+const SkipDelay = time.Second
 
 // FillOptions are the limits of FillBatch.
 type FillOptions struct {
@@ -21,30 +22,34 @@ type FillOptions struct {
 	// More is called once, when a batch has work and is not full. It may wait; if it
 	// returns true, the events that came meanwhile are added. nil adds none.
 	More func() bool
+	// SkipDelay replaces SkipDelay of the package; 0 keeps it.
+	SkipDelay time.Duration
 	// Backoff is the pause after a failed read.
 	Backoff *retry.Backoff
 	Log     *zap.Logger
 }
 
 // FillBatch waits until the journal has events to process and adds them to b. It
-// also returns with an idle batch when only skipped records came for a while.
+// also returns with an idle batch when only skipped records came for a while, or when
+// that is full of what its owner does not process.
 // The result is false when ctx ends.
 func (r *Reader) FillBatch(ctx context.Context, b *Batch, o FillOptions) bool {
 	idle := o.Idle
 	if idle == nil {
 		idle = (*Batch).Idle
 	}
+	delay := cmp.Or(o.SkipDelay, SkipDelay)
 	var deadline time.Time // for an idle batch; zero while it is empty
 	for {
 		full, err := r.Fill(ctx, b, o.MaxEvents, o.MaxBytes)
 		if err == nil && !full && !idle(b) && o.More != nil && o.More() {
 			_, err = r.Fill(ctx, b, o.MaxEvents, o.MaxBytes)
 		}
-		if !idle(b) || !deadline.IsZero() && !time.Now().Before(deadline) {
+		if full || !idle(b) || !deadline.IsZero() && !time.Now().Before(deadline) {
 			return ctx.Err() == nil
 		}
 		if !b.Empty() && deadline.IsZero() {
-			deadline = time.Now().Add(skipDelay)
+			deadline = time.Now().Add(delay)
 		}
 		if err == nil {
 			err = r.waitUntil(ctx, deadline)
