@@ -15,7 +15,8 @@ type Config struct {
 	// (also the events that the journal still keeps).
 	Start string `koanf:"start"`
 	// MaxEvents, MaxBytes and Linger bound a batch: it is sent when it is full by
-	// either count, or when its first event has waited for Linger.
+	// either count, or when its first event has waited for Linger, which is multiplied by
+	// the partitions that a process delivers, up to 1 s, unless the sink has its own.
 	MaxEvents int           `koanf:"max_events"`
 	MaxBytes  int           `koanf:"max_bytes"`
 	Linger    time.Duration `koanf:"linger"`

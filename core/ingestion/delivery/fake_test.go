@@ -4,6 +4,7 @@ import (
 	"context"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,7 +114,7 @@ func testTarget(s Sink) *target {
 	cfg := DefaultConfig()
 	cfg.RetryMin, cfg.RetryMax, cfg.ConfigRetry = time.Millisecond, 2*time.Millisecond, 2*time.Millisecond
 	t := &target{
-		sink: s, cfg: cfg, limits: event.DefaultLimits(), metrics: NewMetrics(nil), deadMetrics: deadletter.NewMetrics(nil), logger: zap.NewNop(),
+		sink: s, cfg: cfg, limits: event.DefaultLimits(), metrics: NewMetrics(nil), deadMetrics: deadletter.NewMetrics(nil), logger: zap.NewNop(), active: &atomic.Int64{},
 	}
 	if err := t.configure(); err != nil {
 		panic(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -47,6 +48,7 @@ type Service struct {
 
 	gates     *pause.Gates
 	calls     *window.Processes
+	active    *atomic.Int64          // services of this process that run
 	elsewhere func(sink string) bool // nil: no other node has sinks
 	lease     *lease                 // nil: of a journal that only this node reads
 }
@@ -58,7 +60,7 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 	}
 	return newService(&Service{
 		cfg: cfg, limits: limits, log: log, pauses: pause.NewStore(d), deadLetters: deadletter.NewStore(d), sinks: sinks, metrics: m, deadMetrics: dm,
-		logger: logger.Named("ingestion"), gates: &pause.Gates{}, calls: &window.Processes{},
+		logger: logger.Named("ingestion"), gates: &pause.Gates{}, calls: &window.Processes{}, active: &atomic.Int64{},
 	}), nil
 }
 
@@ -66,7 +68,7 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 func newService(d *Service) *Service {
 	return &Service{
 		cfg: d.cfg, limits: d.limits, log: d.log, pauses: d.pauses, deadLetters: d.deadLetters, sinks: d.sinks, metrics: d.metrics,
-		deadMetrics: d.deadMetrics, logger: d.logger, erased: d.erased, matchers: d.matchers, tracing: d.tracing, gates: d.gates, calls: d.calls,
+		deadMetrics: d.deadMetrics, logger: d.logger, erased: d.erased, matchers: d.matchers, tracing: d.tracing, gates: d.gates, calls: d.calls, active: d.active,
 		running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}), missing: make(map[string]time.Time),
 	}
 }
@@ -117,6 +119,8 @@ func (d *Service) Stop(ctx context.Context) error { return d.service.Stop(ctx) }
 
 // followSinks follows the changes of the set of sinks.
 func (d *Service) followSinks(ctx context.Context, changed <-chan struct{}) {
+	d.active.Add(1)
+	defer d.active.Add(-1)
 	forget := time.NewTicker(max(min(d.cfg.ForgetAfter/4, time.Minute), 10*time.Millisecond))
 	defer forget.Stop()
 	for {
@@ -175,7 +179,7 @@ func (d *Service) startDelivery(s Sink, after <-chan struct{}) {
 func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan struct{}) *delivery {
 	t := &target{
 		sink: s, lease: d.lease, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
-		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers, tracing: d.tracing,
+		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers, tracing: d.tracing, active: d.active,
 	}
 	t.stats.SetState(status.Starting)
 	sched := &scheduler{}

@@ -20,6 +20,7 @@ const (
 	maxBatchEvents     = 50_000
 	maxBatchBytes      = 4 << 20
 	maxLinger          = time.Minute
+	maxSharedLinger    = time.Second // of Config, beside other partitions
 	maxBatchesInFlight = 64
 )
 

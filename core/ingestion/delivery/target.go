@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,6 +32,7 @@ type target struct {
 	logger      *zap.Logger
 	tracing     *tracing.Tracing // nil: off
 	lease       *lease           // nil: of a journal that only this node reads
+	active      *atomic.Int64    // services of this process that run
 }
 
 // configure reads the sink's own configuration.
@@ -113,7 +115,7 @@ func (s batchSize) count(events []sdk.Event) (n int) {
 
 func (t *target) batchSize() batchSize {
 	c, own, p := t.cfg, t.own.Batch, t.sink.Properties()
-	s := batchSize{c.MaxEvents, c.MaxBytes, c.Linger}
+	s := batchSize{c.MaxEvents, c.MaxBytes, reader.ScalePause(c.Linger, t.active.Load(), maxSharedLinger)}
 	if n := smallest(own.MaxEvents, p.MaxEvents); n > 0 {
 		s.events = min(n, maxBatchEvents)
 	}
