@@ -64,6 +64,10 @@ func (p *partition) closeTail() {
 	p.broadcast() // those who wait open it again
 }
 
+// fetchPause is the pause between two fetches of several partitions. Else each append would
+// wake a fetch of its own. The linger of the workers is longer.
+const fetchPause = 10 * time.Millisecond
+
 // fetchLoop moves the newest records of all open partitions into their tails.
 func (l *Log) fetchLoop() {
 	for {
@@ -71,7 +75,8 @@ func (l *Log) fetchLoop() {
 		if fetches.IsClientClosed() || l.ctx.Err() != nil {
 			return
 		}
-		limit := l.cfg.TailBytes / max(1, l.openTails())
+		open := l.openTails()
+		limit := l.cfg.TailBytes / max(1, open)
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 			p := l.partitions[f.Partition]
 			if f.Err != nil {
@@ -80,6 +85,9 @@ func (l *Log) fetchLoop() {
 			}
 			p.fetched(&f.FetchPartition, limit)
 		})
+		if open > 1 {
+			retry.Sleep(l.ctx, fetchPause)
+		}
 	}
 }
 
