@@ -3,10 +3,8 @@ package kafka
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
@@ -68,26 +66,9 @@ const batchHeader = 128
 
 // produce sends the parts and returns the first error after all have been answered.
 func (l *Log) produce(parts []eventlog.Part) error {
-	var pending sync.WaitGroup
-	pending.Add(len(parts))
-	records := make([]kgo.Record, len(parts))
-	errs := make([]error, len(parts))
-	for i, p := range parts {
-		records[i] = kgo.Record{Topic: l.target.Topic, Partition: int32(p.Partition), Value: p.Data}
-		l.client.TryProduce(context.Background(), &records[i], func(r *kgo.Record, err error) {
-			if errs[i] = err; err == nil {
-				l.partitions[r.Partition].appended(r.Offset)
-			}
-			pending.Done()
-		})
-	}
-	pending.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	a := newPendingAppend(l.target.Topic, parts)
+	l.groups.add(a)
+	return a.wait()
 }
 
 // recordOutcome keeps the result of an append for Stats, and logs when it changes.

@@ -1,7 +1,8 @@
 // Package kafka keeps the log of accepted requests in a topic of Apache Kafka.
 //
 // A partition of the log is a partition of the topic, and the number of a record its
-// offset plus one. Append returns after all replicas that are in sync have the record.
+// offset plus one. Append returns after all replicas that are in sync have the record. While
+// two groups of appends are in flight, the next ones collect for a few milliseconds.
 // Open creates the topic, or checks that it can keep what was acknowledged.
 //
 // Reading does not use consumer groups: the leases of package cluster say which node
@@ -55,6 +56,7 @@ type Log struct {
 	partitions   []*partition
 	decompressor kgo.Decompressor
 	queue        logstate.Queue
+	groups       *appendGroups
 	retention    atomic.Pointer[retention]
 	health       logstate.Health
 	reached      atomic.Int64 // when a broker answered last, in nanoseconds since 1970
@@ -162,6 +164,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	if l.client, err = kgo.NewClient(append(opts, clientOptions(l.cfg, l.topic.batchBytes(l.cfg))...)...); err != nil {
 		return err
 	}
+	l.groups = l.newAppendGroups()
 	l.queue = logstate.Queue{MaxBytes: int64(l.cfg.MaxQueueBytes), MaxRecords: int64(l.cfg.MaxQueueRecords)}
 	l.work.Go(l.fetchLoop)
 	l.work.Go(l.maintain)
