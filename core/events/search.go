@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db/scan"
+	"github.com/guidonhq/guidon/core/events/propertytest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
-	"github.com/guidonhq/guidon/core/propertyfilter"
 )
 
 // scanBudget bounds the work of one list with property filters, which reads
@@ -32,7 +32,7 @@ var defaultScan = scanBudget{events: 20_000, page: 1000, time: 5 * time.Second}
 // current person.
 const (
 	EventProperty  = "event"
-	PersonProperty = "person"
+	PersonProperty = propertytest.Person
 )
 
 // search returns at most limit events that pass the property filters of f, and
@@ -40,7 +40,7 @@ const (
 func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
 	var budget match.Budget
 	budget.Reset(maxFilterWork)
-	passes := newPropertyTest(f.Properties, &budget)
+	test := propertytest.New(f.Properties, match.Env{Now: time.Now(), Budget: &budget})
 	first := true // no event was tested
 	deadline := time.Now().Add(min(s.scan.time, s.cfg.QueryTimeout/2))
 	var out []Record
@@ -55,7 +55,7 @@ func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit i
 		}
 		for i := range rows {
 			pacer.Pace()
-			ok := passes.match(&rows[i])
+			ok := test.Match(rows[i].Properties, rows[i].PersonProperties)
 			switch {
 			case !ok && budget.Refusal() != match.NotRefused && first:
 				return nil, Cursor{}, errFilterWork
@@ -75,37 +75,4 @@ func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit i
 			return out, f.Cursor, nil
 		}
 	}
-}
-
-// propertyTest evaluates property filters on events.
-type propertyTest struct {
-	event, person *propertyfilter.All
-	persons       bool // there are filters of person properties
-}
-
-func newPropertyTest(items []propertyfilter.Item, budget *match.Budget) *propertyTest {
-	var events, persons []*match.Filter
-	for _, item := range items {
-		if item.Kind == PersonProperty {
-			persons = append(persons, item.Filter)
-		} else {
-			events = append(events, item.Filter)
-		}
-	}
-	env := match.Env{Now: time.Now(), Budget: budget}
-	return &propertyTest{propertyfilter.NewAll(events, env), propertyfilter.NewAll(persons, env), len(persons) > 0}
-}
-
-func (t *propertyTest) match(row *Record) bool {
-	if !t.event.Match([]byte(row.Properties)) {
-		return false
-	}
-	if !t.persons {
-		return true
-	}
-	properties := "{}" // of an event without a person
-	if row.PersonProperties != nil {
-		properties = *row.PersonProperties
-	}
-	return t.person.Match([]byte(properties))
 }

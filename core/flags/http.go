@@ -90,9 +90,7 @@ func (h flagsHTTP) tags(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(c.Ctx, struct {
-		Results []string `json:"results"`
-	}{tags})
+	return web.JSON(c.Ctx, map[string][]string{"results": tags})
 }
 
 // ReadQuery reads the filters of a list. Lists that are not JSON and unknown types and orders

@@ -77,7 +77,7 @@ type Host struct {
 	executables *executable.Finder
 	schemas     *schema.Store
 	pool        *conn.Pool
-	logs        logBuffers
+	logs        process.LogBuffers
 	runDir      *process.RunDir
 	seed        maphash.Seed
 	background  retry.Service // housekeeping
@@ -122,7 +122,7 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 		schemas:     &schema.Store{Dir: filepath.Join(deps.DataDir, "plugins", "schema"), Bundled: deps.Schema},
 	}
 	h.pool = conn.NewPool(conn.Deps{
-		Settings: h.settings, Version: deps.Version, Log: h.log, PluginLog: deps.Log.Named("plugin"), LogBuffer: h.logs.of,
+		Settings: h.settings, Version: deps.Version, Log: h.log, PluginLog: deps.Log.Named("plugin"), LogBuffer: h.logs.Of,
 		SocketDir: func(u *process.User) (string, error) { return h.runDir.PathFor(u) },
 		Groups:    controlGroups,
 		Tracing:   conn.NewTracing(deps.Traces), Metrics: m, Schemas: h.schemas,
@@ -210,7 +210,7 @@ func (h *Host) Apply(ctx context.Context, cfg settings.Config) error {
 	for _, s := range removed {
 		h.metrics.Forget(s.name)
 		if h.find(s.name) == nil {
-			h.logs.remove(s.name)
+			h.logs.Remove(s.name)
 		}
 	}
 	for _, s := range added {
