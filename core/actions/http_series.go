@@ -2,9 +2,6 @@ package actions
 
 import (
 	"context"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/actions/history/calendar"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // Series counts the stored events that match an action. history.Service implements it.
@@ -67,9 +65,12 @@ type seriesList struct {
 // list answers with the counts of several actions in the same intervals. Unknown
 // actions are left out.
 func (h *SeriesHTTP) list(c *web.Call) error {
-	ids, err := idsParam(c)
-	if err != nil {
+	ids, err := query.IDs(c, "ids", maxSeries)
+	switch {
+	case err != nil:
 		return err
+	case len(ids) == 0:
+		return fault.Field("ids", "required", "This field is required: a comma-separated list of action ids.")
 	}
 	interval := history.Interval(c.Query("interval", string(history.Day)))
 	switch interval {
@@ -160,26 +161,4 @@ func (h *SeriesHTTP) reason(ctx context.Context, d *history.Definition, err erro
 		h.log.Error("action series failed", zap.Int64("project_id", d.ProjectID), zap.Int64("action_id", d.ID), zap.Error(err))
 	}
 	return "It could not be counted now."
-}
-
-// idsParam reads the parameter ids: numbers between commas, each once.
-func idsParam(c *web.Call) ([]int64, error) {
-	raw := c.Query("ids")
-	if raw == "" {
-		return nil, fault.Field("ids", "required", "This field is required: a comma-separated list of action ids.")
-	}
-	var ids []int64
-	for text := range strings.SplitSeq(raw, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			return nil, fault.Field("ids", "invalid_input", "Must be a comma-separated list of ids.")
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) > maxSeries {
-		return nil, fault.Fieldf("ids", "max_length", "At most %d actions in a request.", maxSeries)
-	}
-	return ids, nil
 }

@@ -177,7 +177,7 @@ func seriesQuery(c *web.Call, all []serverhealth.Series) ([]serverhealth.Series,
 			return nil, fault.Field("names", "invalid_choice", "There is no series "+strconv.Quote(name)+".")
 		}
 		if len(out) == len(all) {
-			return nil, fault.Field("names", "invalid_input", "There are more names than series.")
+			return nil, fault.Field("names", "invalid_input", "Duplicate series names.")
 		}
 		out = append(out, all[i])
 	}

@@ -102,7 +102,7 @@ func (h *Hub) report(ctx context.Context, err error) {
 	switch {
 	case err != nil && !h.failing && ctx.Err() == nil:
 		h.failing = true
-		h.log.Warn("change poll failed: streams get no changes", zap.Error(err))
+		h.log.Warn("change poll failed", zap.Error(err))
 	case err == nil && h.failing:
 		h.failing = false
 		h.log.Info("change poll recovered")

@@ -31,7 +31,7 @@ var reserved = []string{"available", "reload"}
 
 var (
 	errChanged  = fault.New(fault.Conflict, "version_conflict", "The configuration was changed in the meantime. Read it again.")
-	errNotFound = fault.New(fault.NotFound, "not_found", "The API has no configuration of a plugin instance of that name.")
+	errNotFound = fault.New(fault.NotFound, "not_found", "No plugin instance of that name is configured with the API.")
 )
 
 // Change is a requested configuration.
@@ -82,7 +82,7 @@ func (s *Service) Set(ctx context.Context, who *auth.Principal, c Change) (Confi
 // the next refresh; other nodes do not depend on it.
 func (s *Service) changed(ctx context.Context) {
 	if err := s.refresh(context.WithoutCancel(ctx)); err != nil {
-		s.log.Warn("plugin configuration stored and not applied yet", zap.Error(err))
+		s.log.Warn("plugin config apply failed; retrying", zap.Error(err))
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *Service) set(ctx context.Context, who *auth.Principal, c Change, source
 	var before map[string]string
 	if old != nil && old.Plugin == c.Plugin && old.Kind == c.Kind {
 		if before, err = s.open(*old); err != nil {
-			s.log.Warn("secrets of a plugin not opened", zap.String("instance", c.Name), zap.Error(err))
+			s.log.Warn("plugin secrets decryption failed", zap.String("instance", c.Name), zap.Error(err))
 		}
 	}
 	shown, secrets, err := split(c.Config, tree, before)
@@ -172,7 +172,7 @@ func (s *Service) checkPlugin(c *Change) ([]byte, error) {
 		if near := text.Nearest(c.Plugin, slices.Values(s.plugins.Names), 2); near != "" {
 			hint = fmt.Sprintf(" Did you mean %s?", near)
 		}
-		return nil, fault.Field("plugin", "unknown_plugin", "Must be a bundled plugin: "+strings.Join(s.plugins.Names, ", ")+"."+hint+" An executable of your own is for the config file.")
+		return nil, fault.Field("plugin", "unknown_plugin", "Must be a bundled plugin: "+strings.Join(s.plugins.Names, ", ")+"."+hint+" Custom executables are configured in the config file.")
 	}
 	kinds := s.kinds(c.Plugin)
 	if c.Kind == "" && len(kinds) == 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/status"
 )
 
-// Instances joins the instances of the file with the stored ones in front of the host.
+// Instances merges the instances of the file with the stored ones and applies them to the host.
 // Its methods are safe for concurrent use.
 type Instances struct {
 	host  *host.Host
@@ -123,8 +123,8 @@ func (i *Instances) ofFile(name string) (*settings.Instance, bool) {
 	return nil, file.ManagedBy == settings.ManagedByFile
 }
 
-// Join returns the section of the file with the stored instances behind its own. The file
-// comes first: it may name an instance that is stored, or all of them may be its.
+// Join returns the section of the file with the stored instances behind its own.
+// Instances of the file have precedence.
 func Join(file settings.Config, stored []settings.Instance) settings.Config {
 	if file.ManagedBy == settings.ManagedByFile {
 		return file

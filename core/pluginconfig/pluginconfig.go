@@ -1,16 +1,17 @@
-// Package pluginconfig keeps the configuration of plugin instances that operators make
-// with the API, beside those of the config file.
+// Package pluginconfig stores plugin instances that are configured with the API, beside
+// those of the config file.
 //
 // An instance of the API runs a bundled plugin. Its config is in the database; the secrets
-// in it are encrypted with the keys of the server and never shown again. The file comes
-// first: an instance that it names, or every one with plugins.managed_by file, is not
-// changed by the API.
+// in it are encrypted with the keys of the server and never shown again. The file has
+// precedence: the API cannot change an instance that the file names, or any instance with
+// plugins.managed_by: file.
 //
 // The paths in such a config lie in one directory (paths.go), so that an operator in a browser
 // reads and writes no other files of the server.
 //
-// Instances joins both and passes the result to the host as a reload of the file does, so
-// an instance whose new config does not work keeps the old one, and the others go on.
+// Instances merges both and passes the result to the host as a reload of the file does: if
+// a new config fails, the instance keeps its previous process, and other instances are
+// unaffected.
 // Each node reads the table when it starts, when another node wakes it and, on Postgres,
 // every few seconds.
 package pluginconfig
@@ -82,7 +83,7 @@ func (s *Service) Start(ctx context.Context) error {
 			return fmt.Errorf("start the plugins of the API: %w", err)
 		}
 	} else if err := s.restore(ctx); err != nil {
-		s.log.Warn("plugins of the API wait for the database", zap.Error(err))
+		s.log.Warn("stored plugins not started: database unavailable", zap.Error(err))
 	}
 	s.background.Start()
 	if ready && !s.store.db.Postgres() {
@@ -104,7 +105,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 func (s *Service) follow(ctx context.Context) {
 	if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
-		s.log.Warn("plugin configuration not read; the instances go on", zap.Error(err))
+		s.log.Warn("plugin config refresh failed", zap.Error(err))
 	}
 }
 
@@ -128,7 +129,7 @@ func (s *Service) refresh(ctx context.Context) (err error) {
 	}
 	s.last, s.read = records, true
 	if err := s.keep(records); err != nil {
-		s.log.Warn("plugin configuration not kept for a start without the database", zap.Error(err))
+		s.log.Warn("plugin config cache write failed", zap.Error(err))
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (s *Service) apply(ctx context.Context, records []record) error {
 			one.Config, err = s.withPaths(one)
 		}
 		if err != nil {
-			s.log.Error("stored plugin instance not valid any more: it does not run; configure it again", zap.String("instance", r.Name), zap.Error(err))
+			s.log.Error("stored plugin config invalid: instance not started", zap.String("instance", r.Name), zap.Error(err))
 			invalid = append(invalid, status.Status{
 				Name: r.Name, Kind: r.Kind, Use: r.Plugin, State: lifecycle.StateMisconfigured, Reason: "not_valid", Since: time.Now().UTC(),
 				LastError: "The stored config is not valid with this version; configure it again: " + err.Error(),
@@ -170,11 +171,11 @@ func (s *Service) apply(ctx context.Context, records []record) error {
 func (s *Service) instanceOf(r record) settings.Instance {
 	secrets, err := s.open(r)
 	if err != nil {
-		s.log.Error("secrets of a plugin not opened", zap.String("instance", r.Name), zap.Error(err))
+		s.log.Error("plugin secrets decryption failed", zap.String("instance", r.Name), zap.Error(err))
 	}
 	config, err := decode([]byte(r.Config))
 	if err != nil {
-		s.log.Error("config of a plugin not read", zap.String("instance", r.Name), zap.Error(err))
+		s.log.Error("plugin config decode failed", zap.String("instance", r.Name), zap.Error(err))
 	}
 	return settings.Instance{Name: r.Name, Use: r.Plugin, Kind: r.Kind, Config: config, Secrets: secrets}
 }
@@ -182,9 +183,13 @@ func (s *Service) instanceOf(r record) settings.Instance {
 // withPaths returns the config of an instance with absolute paths of local files. It fails if
 // one is not in the directory for them on this node.
 func (s *Service) withPaths(one settings.Instance) (map[string]any, error) {
-	tree, err := schemaOf(s.plugins.Schema(one.Use, one.Kind))
+	source := s.plugins.Schema(one.Use, one.Kind)
+	if len(source) == 0 {
+		return one.Config, nil // the host reports the plugin as unknown, and starts nothing
+	}
+	tree, err := schemaOf(source)
 	if err != nil {
-		return one.Config, nil // the host reports the plugin as unknown
+		return nil, fmt.Errorf("schema of the plugin %s: %w", one.Use, err)
 	}
 	return s.files.resolve(one.Config, tree, one.Secrets)
 }

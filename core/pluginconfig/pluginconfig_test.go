@@ -256,7 +256,7 @@ func TestOtherNodes(t *testing.T) {
 			}
 		}
 		wait(t, "the other node has both", func() bool { return len(other.names()) == 2 })
-		if other.logs.FilterMessageSnippet("secrets of a plugin not opened").Len() == 0 {
+		if other.logs.FilterMessageSnippet("plugin secrets decryption failed").Len() == 0 {
 			t.Error("the missing key is not logged")
 		}
 		if err := other.Remove(t.Context(), who, "b", 1); err != nil {
@@ -318,7 +318,7 @@ func TestStoredInstanceThatIsNotValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		restarted := newNode(t, d, dir, fileWith())
-		if got := restarted.names(); !slices.Equal(got, []string{"b"}) || restarted.logs.FilterMessageSnippet("not valid any more").Len() != 1 {
+		if got := restarted.names(); !slices.Equal(got, []string{"b"}) || restarted.logs.FilterMessage("stored plugin config invalid: instance not started").Len() != 1 {
 			t.Errorf("after a restart: %v", got)
 		}
 		if err := restarted.instances.Apply(t.Context(), fileWith(settings.Instance{Name: "filed", Use: "post", Kind: "sink"})); err != nil {

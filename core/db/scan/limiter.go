@@ -85,7 +85,8 @@ func (l *Limiter) beginPlace(ctx context.Context, key queueKey) (*place, error) 
 	return p, nil
 }
 
-var errBusy = fault.New(fault.Unavailable, "too_many_searches",
+// ErrBusy is the refusal of a scan that got no place in time.
+var ErrBusy = fault.New(fault.Unavailable, "too_many_searches",
 	"Too many searches and counts run or wait. Try again later.")
 
 // minRetry is the least time after which a refused client tries again.
@@ -93,7 +94,7 @@ const minRetry = time.Second
 
 func (l *Limiter) refusal(reason string) error {
 	l.metrics.refused[reason].Inc()
-	return errBusy.After(max(minRetry, l.cfg.MaxWait/2))
+	return ErrBusy.After(max(minRetry, l.cfg.MaxWait/2))
 }
 
 // acquire waits for a place and returns how long. limited applies the limits of

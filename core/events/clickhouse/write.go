@@ -183,7 +183,7 @@ func (s *Store) insertMost(ctx context.Context, list []event, begun bool) (done 
 		return s.withoutInserted(ctx, slices.Clone(part), part[0].row, part[len(part)-1].row)
 	}}.Run(ctx, list)
 	if done.GivenUp > 0 {
-		s.log.Error("events dead-lettered: ClickHouse refuses them", zap.Int("events", done.GivenUp), zap.NamedError("first", done.Reason))
+		s.log.Error("events dead-lettered: refused by ClickHouse", zap.Int("events", done.GivenUp), zap.NamedError("first", done.Reason))
 	}
 	return done, err
 }

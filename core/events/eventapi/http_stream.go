@@ -57,7 +57,7 @@ func lastRow(c *web.Call) (int64, error) {
 	}
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fault.Field("last_event_id", "invalid_input", "Not the id of a message of this stream.")
+		return 0, fault.Field("last_event_id", "invalid_input", "Invalid last event id.")
 	}
 	return n, nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/events"
-	"github.com/guidonhq/guidon/core/fault"
 )
 
 // Event is the name of the event that reports a call.
@@ -69,7 +69,7 @@ func New(d *db.DB, s *events.Service) *Counter {
 	return &Counter{db: d, backend: backend}
 }
 
-var errNoPlace = fault.New(fault.Unavailable, "too_many_searches", "Too many searches and counts run or wait. Try again later.").After(5 * time.Second)
+var errNoPlace = scan.ErrBusy.After(5 * time.Second)
 
 // Counts calls fn with the results of the keys that it reaches. It waits for a place for
 // scans, then reads for at most the budget of q. It fails with Unavailable if there was no

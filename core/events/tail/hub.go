@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/web/stream"
 )
 
-// Hub has the viewers of this node. Its methods are safe for concurrent use.
+// Hub runs the live streams of this node. Its methods are safe for concurrent use.
 type Hub struct {
 	source  Source
 	view    View
@@ -98,7 +98,7 @@ func (p *Place) Release() {
 	})
 }
 
-// Request is what a viewer asks for.
+// Request configures a stream.
 type Request struct {
 	Project int64
 	Filter  events.Filter // name, distinct id, person and properties of it

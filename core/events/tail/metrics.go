@@ -23,10 +23,10 @@ func newMetrics(reg prometheus.Registerer, open func() int) *metrics {
 		return f.NewCounter(prometheus.CounterOpts{Name: "guidon_live_" + name, Help: help})
 	}
 	return &metrics{
-		refused: counter("viewers_refused_total", "Streams of live events that the bound refused."),
+		refused: counter("viewers_refused_total", "Live streams refused by events.live_viewers."),
 		sent:    counter("events_queued_total", "Events queued for viewers of live events."),
-		skipped: counter("events_skipped_total", "Events that viewers of live events did not get because of their rate or because they were slow."),
-		left:    counter("events_unread_total", "Stored events that were not read for viewers of live events because reading was too far behind."),
+		skipped: counter("events_skipped_total", "Live events that were skipped: rate limit, costly filter or slow client."),
+		left:    counter("events_unread_total", "Stored events that live streams skipped because the reader lagged."),
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package tail shows events to viewers as they are stored.
+// Package tail streams stored events to live viewers.
 //
 // A viewer is an open stream of server-sent events (core/web/stream) with a filter. While a
 // project has viewers, one goroutine of the node, its topic, reads the rows of the event
@@ -6,11 +6,11 @@
 // every node, with each event store, and ingestion does no work for them. Without viewers
 // nothing is read.
 //
-// A slow viewer slows nothing. The topic puts an event into the queue of a viewer, which is
+// A slow viewer does not block others. The topic puts an event into the queue of a viewer, which is
 // bounded in events and bytes, or counts it; it never waits. The goroutine of the viewer
 // writes the queue to the connection, and ends the stream when a write takes longer than
-// writeTimeout. What a viewer does not get is counted by reason, and the stream says the
-// count:
+// writeTimeout. Skipped events are counted by reason, and the counts are sent in the
+// stream:
 //
 //	rate    matching events above MaxRate per second, of which an even sample is sent
 //	slow    matching events for which the queue had no place

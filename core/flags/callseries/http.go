@@ -3,11 +3,11 @@ package callseries
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves the series of calls.
@@ -58,12 +58,11 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	var ids []int64
-	if text := c.Query("ids"); text != "" {
-		if ids, err = parseIDs(text); err != nil {
-			return err
-		}
+	ids, err := query.IDs(c, "ids", maxFlags)
+	if err != nil {
+		return err
 	}
+	slices.Sort(ids)
 	flags, err := h.service.store.flags(c.UserContext(), c.Project.ID, ids, sp.starts[0])
 	if err != nil {
 		return err
@@ -88,23 +87,6 @@ func (h *HTTP) one(c *web.Call) error {
 		return fault.New(fault.NotFound, "not_found", "Not found.")
 	}
 	return h.answer(c, flags, sp)
-}
-
-// parseIDs reads ids with commas between them, each once.
-func parseIDs(text string) ([]int64, error) {
-	var ids []int64
-	for part := range strings.SplitSeq(text, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil || id < 1 {
-			return nil, fault.Field("ids", "invalid_input", "Must be a comma-separated list of ids.")
-		}
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) > maxFlags {
-		return nil, fault.Fieldf("ids", "max_length", "Ensure this list has at most %d ids.", maxFlags)
-	}
-	return ids, nil
 }
 
 // span reads the intervals that the query asks for.

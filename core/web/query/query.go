@@ -3,6 +3,7 @@
 package query
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,30 @@ func ID(c *web.Call, name string) (int64, error) {
 		return 0, fault.Field(name, "invalid_input", "Must be a positive integer.")
 	}
 	return id, nil
+}
+
+// IDs returns the ids of rows in a query, with commas between them, each once and in their
+// order; none if the parameter is missing or empty. Anything else than positive integers, and
+// more than limit of them, is Invalid.
+func IDs(c *web.Call, name string, limit int) ([]int64, error) {
+	text := c.Query(name)
+	if text == "" {
+		return nil, nil
+	}
+	var ids []int64
+	for part := range strings.SplitSeq(text, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || id < 1 {
+			return nil, fault.Field(name, "invalid_input", "Must be a comma-separated list of ids.")
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		if len(ids) > limit {
+			return nil, fault.Fieldf(name, "max_length", "Ensure this list has at most %d ids.", limit)
+		}
+	}
+	return ids, nil
 }
 
 // Cut returns the items of a whole list that are on a page: at most limit from offset on.

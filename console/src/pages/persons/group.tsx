@@ -6,7 +6,7 @@ import { usePlace } from '../../app/place'
 import { CopyButton, Empty, Problem, Skeleton, Tag, Time, useTitle } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { Tabs } from '../../ui/tabs'
-import { useGroupTypes } from './kinds'
+import { useTypes } from '../../ui/grouptypes'
 import { Properties } from './properties'
 import { Related } from './related'
 import { typeWords } from './words'
@@ -18,7 +18,7 @@ export default function GroupPage() {
   const { project, to } = usePlace()
   const index = Number(params.type)
   const key = query.key ?? ''
-  const type = useGroupTypes(project)?.find((t) => t.group_type_index === index)
+  const type = useTypes(project).data?.find((t) => t.group_type_index === index)
   const { data, error, reload } = useData(key && `groups/${project}/one/${index}/${key}`, (signal) => api.get('/api/projects/{project_id}/groups/find', { path: { project_id: project }, query: { group_type_index: index, group_key: key }, signal }))
   const group = data?.group_key === key ? data : undefined
   const name = String((group?.group_properties as Record<string, unknown> | undefined)?.name ?? key)

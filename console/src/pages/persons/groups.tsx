@@ -11,7 +11,7 @@ import { Icon } from '../../ui/icon'
 import { pageSize, Pager, useRowKeys } from '../../ui/paging'
 import { plural } from '../../ui/time'
 import { useTypes } from '../../ui/grouptypes'
-import { Kinds, useGroupTypes } from './kinds'
+import { Kinds } from './kinds'
 import { groupPath } from './paths'
 import { typeWords } from './words'
 import './persons.css'
@@ -30,7 +30,7 @@ function List({ project, index }: { project: string; index: number }) {
   const search = useDebounced(text)
   const box = useRef<HTMLInputElement>(null)
   const rows = useRef<HTMLDivElement>(null)
-  const type = useGroupTypes(project)?.find((t) => t.group_type_index === index)
+  const type = useTypes(project).data?.find((t) => t.group_type_index === index)
   const page = Math.max(1, Number(query.page) || 1)
   useTitle(type ? typeWords(type, true) : 'Groups')
   useShortcut('/', 'Search', () => box.current?.focus())

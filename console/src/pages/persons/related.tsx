@@ -4,13 +4,13 @@ import { usePlace } from '../../app/place'
 import { Code, Empty, Problem, Skeleton, Tag, Time } from '../../ui/basics'
 import { projects } from '../../app/session'
 import { groupPath } from './paths'
-import { useGroupTypes } from './kinds'
+import { useTypes } from '../../ui/grouptypes'
 import { typeWords } from './words'
 
 // Related shows the groups in the events of a person, or who shares events with a group.
 export function Related({ project, query, of }: { project: string; query: { id: string; group_type_index?: number }; of: 'person' | 'group' }) {
   const { to } = usePlace()
-  const types = useGroupTypes(project)
+  const types = useTypes(project).data
   const { data, error, reload } = useData(`groups/${project}/related/${query.group_type_index}/${query.id}`, (signal) => api.get('/api/projects/{project_id}/groups/related', { path: { project_id: project }, query, signal }))
   if (error) return <Problem error={error} retry={reload} />
   if (!data) return <Skeleton rows={3} />

@@ -28,7 +28,7 @@ function New() {
   return (
     <>
       {back}
-      <div class="page-head"><div><h1>Enable a plugin</h1><p>Bundled plugins need no installation. An executable of your own is for the config file.</p></div></div>
+      <div class="page-head"><div><h1>Enable a plugin</h1><p>Bundled plugins need no installation. Custom executables are configured in the config file.</p></div></div>
       {(['sink', 'notifier', 'matcher'] as const).map((kind) => (
         <section key={kind} class="kinds"><h2>{{ sink: 'Sinks take every event', notifier: 'Notifiers send messages', matcher: 'Matchers add operators to filters' }[kind]}</h2>
           <div class="list" role="list">{data.results.filter((p) => p.kind === kind).map((p) => (
