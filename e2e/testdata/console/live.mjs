@@ -107,14 +107,15 @@ await run(async () => {
     await check('live-sheet')
     await page.setViewportSize({ width: 360, height: 800 })
     await button('Close the event').click()
-    expect('the focus does not return to the row', await page.evaluate(() => document.activeElement.classList.contains('live-row')))
+    await page.waitForFunction(() => document.activeElement?.classList.contains('live-row'))
     await button('Menu').click()
     const inert = () => page.evaluate(() => document.getElementById('content').inert)
     expect('the content behind the menu is not inert', await inert())
-    expect('the menu has not the focus', await page.evaluate(() => document.querySelector('.sidebar').contains(document.activeElement)))
+    await page.waitForFunction(() => document.querySelector('.sidebar').contains(document.activeElement)) // the focus moves after the paint
     await page.keyboard.press('Escape')
     await page.locator('.sidebar.open').waitFor({ state: 'detached' })
-    expect('the focus does not return to the button', !await inert() && await button('Menu').evaluate((el) => el === document.activeElement))
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Menu')
+    expect('the content stays inert', !await inert())
     await page.setViewportSize({ width: 1280, height: 860 })
   })
   await step('a person with several ids', async () => {
