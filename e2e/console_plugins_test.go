@@ -53,7 +53,7 @@ func testConsolePlugins(t *testing.T, database []string) {
 	}))
 	t.Cleanup(hook.Close)
 	inBrowser(t, s, "plugins.mjs", map[string]any{
-		"copy": filepath.Join(dir, "copy.ndjson"), "moved": filepath.Join(dir, "moved.ndjson"),
+		"copy": filepath.Join(s.data, "plugin-files", "copy.ndjson"), "moved": filepath.Join(s.data, "plugin-files", "moved.ndjson"),
 		"lines": s.lines, "hook": hook.URL, "posted": posted.Name(), "failing": failing, "loud": executable,
 	})
 }

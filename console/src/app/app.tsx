@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { ErrorBoundary, Route, Router, lazy, useLocation } from 'preact-iso'
 import { ApiError } from '../api/client'
 import { base, pages } from '../pages'
+import SignIn from '../pages/signin/signin' // not lazy: the first render must replace the mark of the document
 import { Confirmations, Dialog, takeBack } from '../ui/dialog'
 import { Empty, Field, Problem } from '../ui/basics'
 import { Mark } from '../ui/mark'
@@ -15,7 +16,6 @@ import { Secrets } from './secrets'
 import { Toasts, sayError } from './toasts'
 
 const FirstProject = lazy(() => import('../pages/start/start')) as FunctionComponent
-const SignIn = lazy(() => import('../pages/signin/signin')) as FunctionComponent
 
 // App shows the sign-in page or the shell with the page of the URL.
 export function App() {
