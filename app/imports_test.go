@@ -198,7 +198,7 @@ var mayImport = map[string][]string{
 	"core/events/clickhouse":      with("core/events", "core/events/flagcalls", "core/events/dictionaries", "core/events/clickhouse/...", "core/persons/stage"),
 	"core/events/eventapi":        with("core/auth/keyusage", "core/events", "core/events/tail", "core/web/stream"),
 	"core/events/propertytest":    {"core/match", "core/propertyfilter"},
-	"core/events/tail":            with("core/db/pools", "core/events", "core/web/stream"),
+	"core/events/tail":            with("core/db/pools", "core/events", "core/events/propertytest", "core/web/stream"),
 	"core/events/clickhouse/wire": {"core/fault"},
 
 	"core/events/clickhouse/refusal":      {"core/events/clickhouse/wire"},

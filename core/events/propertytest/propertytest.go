@@ -3,6 +3,8 @@
 package propertytest
 
 import (
+	"time"
+
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 )
@@ -12,8 +14,7 @@ const Person = "person"
 
 // Test has the filters of a list. It is not safe for concurrent use.
 type Test struct {
-	event, person *propertyfilter.All
-	persons       bool // there are filters of person properties
+	event, person *propertyfilter.All // nil without filters of this kind
 }
 
 // New returns the test of all items.
@@ -26,16 +27,35 @@ func New(items []propertyfilter.Item, env match.Env) *Test {
 			events = append(events, item.Filter)
 		}
 	}
-	return &Test{propertyfilter.NewAll(events, env), propertyfilter.NewAll(persons, env), len(persons) > 0}
+	t := &Test{}
+	if len(events) > 0 {
+		t.event = propertyfilter.NewAll(events, env)
+	}
+	if len(persons) > 0 {
+		t.person = propertyfilter.NewAll(persons, env)
+	}
+	return t
+}
+
+// ReadsPersons reports whether there are filters of properties of persons.
+func (t *Test) ReadsPersons() bool { return t.person != nil }
+
+// SetNow changes the reference of relative dates.
+func (t *Test) SetNow(now time.Time) {
+	for _, all := range []*propertyfilter.All{t.event, t.person} {
+		if all != nil {
+			all.SetNow(now)
+		}
+	}
 }
 
 // Match reports whether the properties of an event, and those of its person as JSON, nil
 // without a person, pass all filters.
 func (t *Test) Match(event string, person *string) bool {
-	if !t.event.Match([]byte(event)) {
+	if t.event != nil && !t.event.Match([]byte(event)) {
 		return false
 	}
-	if !t.persons {
+	if t.person == nil {
 		return true
 	}
 	properties := "{}"

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/propertytest"
 	"github.com/guidonhq/guidon/core/match"
-	"github.com/guidonhq/guidon/core/propertyfilter"
 )
 
 // filter selects the events of a viewer. It reuses memory and is not safe for concurrent
@@ -15,7 +15,7 @@ type filter struct {
 	name, distinctID string
 	person           string // uuid
 	personRow        int64
-	event, ofPerson  *propertyfilter.All
+	properties       *propertytest.Test
 	details          bool // needs the persons of the events
 
 	budget match.Budget // of the property filters
@@ -29,21 +29,8 @@ func newFilter(f *events.Filter) *filter {
 	if n, err := strconv.ParseInt(f.PersonID, 10, 64); err == nil {
 		out.person, out.personRow, out.details = "", n, true
 	}
-	var ofEvent, ofPerson []*match.Filter
-	for _, item := range f.Properties {
-		if item.Kind == events.PersonProperty {
-			ofPerson = append(ofPerson, item.Filter)
-		} else {
-			ofEvent = append(ofEvent, item.Filter)
-		}
-	}
-	env := match.Env{Budget: &out.budget} // begin sets the time
-	if len(ofEvent) > 0 {
-		out.event = propertyfilter.NewAll(ofEvent, env)
-	}
-	if len(ofPerson) > 0 {
-		out.ofPerson, out.details = propertyfilter.NewAll(ofPerson, env), true
-	}
+	out.properties = propertytest.New(f.Properties, match.Env{Budget: &out.budget}) // begin sets the time
+	out.details = out.details || out.properties.ReadsPersons()
 	return out
 }
 
@@ -51,11 +38,7 @@ func newFilter(f *events.Filter) *filter {
 func (f *filter) begin(t time.Time) {
 	f.left = maxFilterWork
 	f.budget.Reset(f.left)
-	for _, all := range []*propertyfilter.All{f.event, f.ofPerson} {
-		if all != nil {
-			all.SetNow(t)
-		}
-	}
+	f.properties.SetNow(t)
 }
 
 // tooCostly reports whether the last event does not match because its properties need more
@@ -77,14 +60,6 @@ func (f *filter) matches(r *events.Record) bool {
 		return false
 	case f.personRow != 0 && r.PersonRow != f.personRow:
 		return false
-	case f.event != nil && !f.event.Match([]byte(r.Properties)):
-		return false
-	case f.ofPerson == nil:
-		return true
 	}
-	properties := "{}" // of an event without a person
-	if r.PersonProperties != nil {
-		properties = *r.PersonProperties
-	}
-	return f.ofPerson.Match([]byte(properties))
+	return f.properties.Match(r.Properties, r.PersonProperties)
 }
