@@ -109,10 +109,11 @@ func value(m *dto.Metric) float64 {
 }
 
 // since returns the values of all series between two samples. The first sample has rates
-// and quantiles of none.
+// and quantiles of none. A rate is over whole Steps, also where a server started within
+// one or the timer was late: a rate times Step is what was counted.
 func (s *sample) since(list []definition, before *sample) []float64 {
 	out := make([]float64, len(list))
-	elapsed := s.at.Sub(before.at).Seconds()
+	elapsed := max(Step, s.at.Sub(before.at).Round(Step)).Seconds()
 	for i := range list {
 		d := &list[i]
 		out[i] = math.NaN()
@@ -120,7 +121,7 @@ func (s *sample) since(list []definition, before *sample) []float64 {
 		case sum, most:
 			out[i] = s.totals[i]
 		case rate:
-			if !before.at.IsZero() && elapsed > 0 && s.totals[i] >= before.totals[i] {
+			if !before.at.IsZero() && s.totals[i] >= before.totals[i] {
 				out[i] = (s.totals[i] - before.totals[i]) / elapsed
 			}
 		case count:

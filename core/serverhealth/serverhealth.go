@@ -14,7 +14,9 @@
 // Only collectors that have a metric of the list are read, so that sampling starts none of
 // the queries that other metrics need: Watch returns a registry that knows them.
 //
-// A value of a counter is its increase per second since the sample before. A counter that
+// A value of a counter is its increase since the sample before, per second of the Steps
+// between them: times Step it is the count, also of a server that ran for a part of the
+// first one. A counter that
 // is less than before, because label sets were removed, has no value for that sample. Percentiles
 // are those of the observations since the sample before, interpolated within the buckets
 // of the histogram; without observations there is no value. In the coarse ring, and where

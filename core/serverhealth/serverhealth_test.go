@@ -89,6 +89,21 @@ func TestRates(t *testing.T) {
 	s.want(t, "events_accepted", 0)
 }
 
+// A rate times Step is what was counted, after a start within a step, with a late timer and
+// after a pause.
+func TestRateIsOverWholeSteps(t *testing.T) {
+	s := newServer(t)
+	s.Sample()
+	for _, after := range []time.Duration{11 * time.Second, 16 * time.Second, 14 * time.Second} {
+		s.accepted.Add(3)
+		s.step(after)
+		s.want(t, "events_accepted", 3./15)
+	}
+	s.accepted.Add(3)
+	s.step(60 * time.Second)
+	s.want(t, "events_accepted", 3./60)
+}
+
 // Refused events are counted from the first one, also by what helps.
 func TestRefusedEvents(t *testing.T) {
 	s := newServer(t)

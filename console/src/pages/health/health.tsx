@@ -14,7 +14,7 @@ import { NodeChoice, ranges, useNodes } from '../../ui/chart/nodes'
 import { Nodes } from './nodes'
 import { refusedOf } from '../plugins/words'
 import { Warnings } from './warnings'
-import { graphs, headline, newest, seriesOf, troubles, type DeadLetters, type Readiness, type Series, type Trouble } from './words'
+import { graphs, headline, hourly, newest, seriesOf, troubles, type DeadLetters, type Readiness, type Series, type Trouble } from './words'
 import './health.css'
 
 export default function Health() {
@@ -26,9 +26,11 @@ export default function Health() {
   const state = useData(operator ? 'health/state' : '', (signal) => api.get('/api/health', { signal }))
   const denied = !operator || state.error?.status === 403
   const series = useData(denied ? '' : `health/series/${range.name}`, (signal) => api.get('/api/health/series', { query: { from: String(Math.floor(Date.now() / 1000) - range.seconds) }, signal }))
+  const hour = useData(denied ? '' : 'health/hour', (signal) => api.get('/api/health/series', { query: { names: hourly, from: String(Math.floor(Date.now() / 1000) - 3600), step: 15 }, signal }))
   const cluster = useData(denied ? '' : 'health/cluster', (signal) => api.get('/api/cluster', { signal }))
   useRepeat(!denied, 15_000, state)
   useRepeat(!denied, 15_000, series)
+  useRepeat(!denied, 15_000, hour)
   useRepeat(!denied, 15_000, cluster)
   const dead = useDeadLetters(project, denied)
   const shown = useNodes(range.name, series.data)
@@ -40,7 +42,7 @@ export default function Health() {
       </div>
       {denied ? <Denied /> : state.error && <Problem error={state.error} retry={state.reload} />}
       {!denied && !state.data && !state.error && <Skeleton rows={3} />}
-      {state.data && !state.error && <Headline found={troubles(state.data.readiness, series.data, dead)} to={to} />}
+      {state.data && !state.error && <Headline found={troubles(state.data.readiness, series.data, hour.data, dead)} to={to} />}
       {state.data && !state.error && <Facts readiness={state.data.readiness} series={series.data} />}
       {series.error && !denied && <Problem error={series.error} retry={series.reload} />}
       {!denied && (

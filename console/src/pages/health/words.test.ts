@@ -35,20 +35,20 @@ describe('troubles', () => {
     expect(headline(found)).toBe('The server does not work as it should: 1 problem.')
   })
   it('says how many events were refused, and what helps', () => {
-    const found = troubles({ status: 'ready' }, answer({ events_refused: [null, 4, 0], events_over_quota: [0, 1, 0], events_wrong_key: [0, 2, 0] }))
+    const found = troubles({ status: 'ready' }, undefined, answer({ events_refused: [null, 4, 0], events_over_quota: [0, 1, 0], events_wrong_key: [0, 2, 0] }))
     expect(found.map((t) => t.what)).toEqual(['60 events were refused in the last hour.'])
     expect(found[0]?.fix).toMatch(/^15 over a quota: .* 30 without a valid project key: .* 15 for their body/)
-    expect(troubles({ status: 'ready' }, answer({ events_refused: [0, null] }))).toEqual([])
+    expect(troubles({ status: 'ready' }, undefined, answer({ events_refused: [0, null] }))).toEqual([])
   })
   it('ends an hour after the last refused event, and needs a hundredth of all', () => {
     const hour = Array<number>(240).fill(0)
-    expect(troubles({ status: 'ready' }, answer({ events_refused: [1, ...hour.slice(1)] }))).toHaveLength(1)
-    expect(troubles({ status: 'ready' }, answer({ events_refused: [1, ...hour] }))).toEqual([])
-    expect(troubles({ status: 'ready' }, answer({ events_refused: [1], events_accepted: [99] }))).toHaveLength(1)
-    expect(troubles({ status: 'ready' }, answer({ events_refused: [1], events_accepted: [101] }))).toEqual([])
+    expect(troubles({ status: 'ready' }, undefined, answer({ events_refused: [1, ...hour.slice(1)] }))).toHaveLength(1)
+    expect(troubles({ status: 'ready' }, undefined, answer({ events_refused: [1, ...hour] }))).toEqual([])
+    expect(troubles({ status: 'ready' }, undefined, answer({ events_refused: [1], events_accepted: [99] }))).toHaveLength(1)
+    expect(troubles({ status: 'ready' }, undefined, answer({ events_refused: [1], events_accepted: [101] }))).toEqual([])
   })
   it('warns of new dead letters, with a link to them', () => {
-    const found = troubles({ status: 'ready' }, undefined, { sinks: { hook: 3, copy: 0 }, worker: 1 })
+    const found = troubles({ status: 'ready' }, undefined, undefined, { sinks: { hook: 3, copy: 0 }, worker: 1 })
     expect(found.map((t) => [t.what, t.link?.path])).toEqual([
       ['hook refused 3 events in the last hour.', '/dead-letters?source=sink%2Fhook&time=1h'], ['1 event of this project could not be processed in the last hour.', '/dead-letters?source=worker&time=1h'],
     ])

@@ -31,6 +31,10 @@ export function newest(answer: Series | undefined, name: string): number | null 
   return answer?.series.find((s) => s.name === name)?.values.findLast((v) => v !== null) ?? null
 }
 
+// hourly are the series that troubles counts over the last hour. Longer steps than the
+// server's own are means of what is known, so a count needs its own.
+export const hourly = 'events_refused,events_accepted,events_over_quota,events_wrong_key'
+
 // lastHour returns how often something was counted in the last hour of the series. The last
 // value of a series can be one that is not known yet.
 export function lastHour(answer: Series | undefined, name: string): number {
@@ -42,11 +46,11 @@ export function lastHour(answer: Series | undefined, name: string): number {
 
 // refusals says how many events were refused, and what helps, once they are a hundredth of
 // all: a server that the internet reaches gets some wrong requests every day.
-function refusals(series: Series | undefined): Trouble | null {
-  const all = lastHour(series, 'events_refused')
-  if (all === 0 || all < 0.01 * (all + lastHour(series, 'events_accepted'))) return null
-  const quota = lastHour(series, 'events_over_quota')
-  const key = lastHour(series, 'events_wrong_key')
+function refusals(hour: Series | undefined): Trouble | null {
+  const all = lastHour(hour, 'events_refused')
+  if (all === 0 || all < 0.01 * (all + lastHour(hour, 'events_accepted'))) return null
+  const quota = lastHour(hour, 'events_over_quota')
+  const key = lastHour(hour, 'events_wrong_key')
   const causes: [number, string, string][] = [
     [quota, 'over a quota', 'Raise the quota in the config, or wait for its next period.'],
     [key, 'without a valid project key', 'Compare the key in the client with that of the project.'],
@@ -80,8 +84,8 @@ function newDeadLetters({ sinks, worker }: DeadLetters): Trouble[] {
   return [...found, { tone: 'warn', what: `${plural(worker, 'event')} of this project could not be processed in the last hour.`, fix: 'Their errors say why; correct and replay them:', link: { path: deadLettersPath('worker', '1h'), text: 'dead letters' } }]
 }
 
-// troubles returns all that is wrong, the worst first.
-export function troubles(r: Readiness, series: Series | undefined, dead: DeadLetters = { sinks: {}, worker: 0 }): Trouble[] {
+// troubles returns all that is wrong, the worst first. hour has the series hourly.
+export function troubles(r: Readiness, series: Series | undefined, hour: Series | undefined, dead: DeadLetters = { sinks: {}, worker: 0 }): Trouble[] {
   const found: Trouble[] = Object.entries(r.not_ready ?? {}).map(([part, why]) => ({ tone: 'bad', what: `${part}: ${why}`, fix: fixes[part] ?? 'The log of the server has the cause.' }))
   const bad = (what: string, fix: string) => found.push({ tone: 'bad', what, fix })
   const warn = (what: string, fix: string) => found.push({ tone: 'warn', what, fix })
@@ -98,7 +102,7 @@ export function troubles(r: Readiness, series: Series | undefined, dead: DeadLet
   if (free !== null && used !== null && free < 0.1 * (free + used)) warn('Less than a tenth of the disk is free.', 'Add space, shorten the retention of events, or move data_dir. A full disk refuses events.')
   const lag = newest(series, 'lag_worker')
   if (lag !== null && lag > 60) warn(`Events wait for ${Math.round(lag)} seconds before they are processed.`, 'See whether the CPU or the database is busy below. Nothing is lost: events wait on disk.')
-  const refused = refusals(series)
+  const refused = refusals(hour)
   if (refused) found.push(refused)
   return [...found, ...newDeadLetters(dead)]
 }
