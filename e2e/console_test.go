@@ -57,9 +57,10 @@ func inBrowser(t *testing.T, s *server, story string, fields map[string]any) con
 	return got
 }
 
-// onDatabases runs a test on SQLite and on Postgres. The environment of its server gets
-// the variables of database.
+// onDatabases runs a test on SQLite and on Postgres, beside others. The environment of its
+// server gets the variables of database.
 func onDatabases(t *testing.T, test func(t *testing.T, database []string)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(t, nil)

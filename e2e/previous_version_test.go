@@ -36,7 +36,7 @@ func buildPrevious(t *testing.T) string {
 			t.Errorf("%v: %s", err, text)
 		}
 	})
-	output(t, source, "go", "build", "-trimpath", "-o", binary+".new", "./cmd/guidon")
+	output(t, source, "go", "build", "-o", binary+".new", "./cmd/guidon")
 	if err := os.Rename(binary+".new", binary); err != nil {
 		t.Fatal(err)
 	}

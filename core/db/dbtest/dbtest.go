@@ -16,6 +16,7 @@ package dbtest
 
 import (
 	"context"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,19 +27,32 @@ import (
 
 // Run calls fn twice, in the subtests "sqlite" and "postgres", each with a
 // fresh database at the newest schema. The two run in parallel with each other
-// only if fn says t.Parallel.
+// only if fn says t.Parallel. With -short a test runs on one of them, always the same.
 func Run(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { fn(t, SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { fn(t, Postgres(t)) })
+	runOn(t, func(t *testing.T) { fn(t, SQLite(t)) }, func(t *testing.T) { fn(t, Postgres(t)) })
 }
 
 // RunURL is Run for tests that open the store themselves: fn gets the URL of a
 // fresh database without any schema.
 func RunURL(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { fn(t, SQLiteURL(t)) })
-	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
+	runOn(t, func(t *testing.T) { fn(t, SQLiteURL(t)) }, func(t *testing.T) { fn(t, PostgresURL(t)) })
+}
+
+// runOn runs both subtests. With -short it chooses one by the name of the test, so that the
+// race detector sees half of the tests on each database.
+func runOn(t *testing.T, sqlite, postgres func(t *testing.T)) {
+	t.Helper()
+	name := fnv.New32a()
+	_, _ = name.Write([]byte(t.Name()))
+	onSQLite := name.Sum32()%2 == 0
+	if onSQLite || !testing.Short() {
+		t.Run("sqlite", sqlite)
+	}
+	if !onSQLite || !testing.Short() {
+		t.Run("postgres", postgres)
+	}
 }
 
 // SQLite returns a fresh, migrated SQLite database that closes with tb.
