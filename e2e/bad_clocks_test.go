@@ -19,7 +19,12 @@ import (
 
 // TestBadClocks runs two nodes whose clocks are a minute ahead and behind: each warns with
 // the seconds, in its log and its readiness, and goes on; no event is lost or out of order.
+// Its server takes minutes to build, so it runs with the long rounds of TestClusterChaos
+// (make cluster-chaos); core/cluster tests the warnings each time.
 func TestBadClocks(t *testing.T) {
+	if chaosSetting(t, "CHAOS_ROUNDS") == 0 {
+		t.Skip("CHAOS_ROUNDS is not set")
+	}
 	t.Parallel()
 	program, database := shiftedBinary(t), dbtest.PostgresURL(t)
 	var nodes []*node

@@ -32,6 +32,7 @@ func browserLibrary(t *testing.T) string {
 // script is there, events arrive, flags and early access features work, and no
 // request of a page view fails.
 func TestSnippet(t *testing.T) {
+	t.Parallel()
 	dir := install(t, "browser")
 	s := start(t, "GUIDON_CLIENTS_DIR="+browserLibrary(t))
 	s.create(t, corpus[0])

@@ -46,6 +46,7 @@ const manyEvents = 50_000
 // brokers, and nodes with wrong clocks; without it, one short round runs. CHAOS_SEED
 // selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
 func TestClusterChaos(t *testing.T) {
+	t.Parallel()
 	plan, rounds, seed := shortChaos, 1, uint64(time.Now().UnixNano())
 	if n := chaosSetting(t, "CHAOS_ROUNDS"); n > 0 {
 		plan, rounds = longChaos, int(n)

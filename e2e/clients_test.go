@@ -102,6 +102,7 @@ var clients = []client{
 // TestClients evaluates the corpus with each client, locally and remotely, and sends
 // events with it. Local and remote values agree, and all clients get the same values.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, f := range corpus {
 		s.create(t, f)

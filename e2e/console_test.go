@@ -133,6 +133,7 @@ func testConsole(t *testing.T, database []string) {
 // TestConsoleSize compares the console, as it is sent with gzip, with its limits: what the
 // document and the page of flags load, and all of it.
 func TestConsoleSize(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	get := func(path string) (content []byte, sent int) {
 		t.Helper()

@@ -102,6 +102,7 @@ type resolution struct {
 
 // TestOFREP asks the flags of the OpenFeature suite over OFREP with each provider.
 func TestOFREP(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, f := range ofrepFlags {
 		s.create(t, f)
@@ -145,6 +146,7 @@ func TestOFREP(t *testing.T) {
 // TestOFREPStream changes a flag while a page with the web provider is open: the
 // event stream tells the provider, which fetches the flags again.
 func TestOFREPStream(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.create(t, flag{key: "plain-flag", filters: `{"groups":[{"properties":[],"rollout_percentage":0}]}`})
 	var got struct {

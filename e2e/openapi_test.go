@@ -34,14 +34,15 @@ func seed(t *testing.T) uint64 {
 // a personal key and with a project key. No answer is 5xx, and the document has the
 // status, the content type and the shape of every answer.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	dir := install(t, "schemathesis")
 	runs := []struct {
 		name, key string
 		seconds   int
 		filter    []string
 	}{
-		{"personal key", "personal", 100, nil},
-		{"project key", "project", 60, []string{"--include-tag", "capture", "--include-tag", "decide", "--include-tag", "ofrep"}},
+		{"personal key", "personal", 80, nil},
+		{"project key", "project", 40, []string{"--include-tag", "capture", "--include-tag", "decide", "--include-tag", "ofrep"}},
 	}
 	for _, run := range runs {
 		t.Run(run.name, func(t *testing.T) {

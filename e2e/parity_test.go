@@ -29,6 +29,7 @@ const cells = 100_000
 // clients contradict each other: there, posthog-node is the reference. They contradict
 // each other on the order of a text and a number, and on the text of a list.
 func TestLocalEvaluationParity(t *testing.T) {
+	t.Parallel()
 	first := seed(t)
 	total, undecided, contradictions := 0, 0, map[string]int{}
 	for n := first; total < cells && n < first+10; n++ {

@@ -44,6 +44,7 @@ func packageDir(t *testing.T) string {
 
 // TestPythonPackage runs the type checker, the linter and the tests of the package.
 func TestPythonPackage(t *testing.T) {
+	t.Parallel()
 	venv := filepath.Join(install(t, "plugin-python"), "venv", "bin")
 	dir := packageDir(t)
 	run(t, dir, filepath.Join(venv, "mypy"), "--cache-dir", t.TempDir())
@@ -86,6 +87,7 @@ func conforms(t *testing.T, plugin, config string, arguments ...string) {
 // TestPythonPlugins judges the examples of the Python package: grpcio requires and
 // verifies the certificate of the host.
 func TestPythonPlugins(t *testing.T) {
+	t.Parallel()
 	t.Run("sink", func(t *testing.T) {
 		conforms(t, pythonExample(t, "lines"), `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
 	})
@@ -154,6 +156,7 @@ func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "li
 // TestNewPythonPlugins runs make test in the plugins that plugin new writes: their tests
 // and the conformance kit. pytest runs the same tests, and a wrong plugin fails them.
 func TestNewPythonPlugins(t *testing.T) {
+	t.Parallel()
 	venv := filepath.Join(install(t, "plugin-python"), "venv")
 	for kind, change := range map[string][2]string{
 		"sink": {"batch.ndjson()", "batch.ndjson().upper()"}, "notifier": {"html.escape(", "str("}, "matcher": {"begin <= at.hour", "begin < at.hour"},
@@ -193,6 +196,7 @@ func rewrite(t *testing.T, path, before, after string) {
 // TestNodeSink judges a sink in Node.js that uses nothing but the contract page and the
 // .proto files, and delivers events to it.
 func TestNodeSink(t *testing.T) {
+	t.Parallel()
 	plugin := filepath.Join(install(t, "node-sink"), "lines")
 	conforms(t, plugin, `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
 	delivered(t, plugin)

@@ -13,6 +13,7 @@ import (
 // TestOtherProject evaluates the flags of a second project, locally and remotely, with
 // a personal key whose user has another current project.
 func TestOtherProject(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.create(t, flag{key: "everyone", filters: corpus[1].filters}) // off in the first project
 	var made struct {
@@ -45,6 +46,7 @@ func TestOtherProject(t *testing.T) {
 
 // TestPostHogProviders evaluates flags with PostHog's own providers for OpenFeature.
 func TestPostHogProviders(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.create(t, corpus[0])
 	s.create(t, corpus[1])

@@ -24,6 +24,7 @@ type serverSide struct {
 // with the secret key of a project, as set-ups of 2026 do. posthog-python also sends
 // an AI event to the endpoint of its own, and events by the capture protocol of 2026.
 func TestSecretKey(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, f := range corpus[:5] {
 		s.create(t, f)

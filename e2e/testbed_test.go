@@ -20,6 +20,7 @@ import (
 // flags without a default variant, which OFREP answers without a value and without an
 // error.
 func TestTestbed(t *testing.T) {
+	t.Parallel()
 	dir := install(t, "openfeature-testbed")
 	s := start(t)
 	created := 0
