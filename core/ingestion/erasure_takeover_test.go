@@ -138,3 +138,38 @@ func TestRecoveryForgetsDistinctIDs(t *testing.T) {
 		t.Errorf("distinct ids %s and %d marks: %v", ids, marks, err)
 	}
 }
+
+// A worker that takes a backlog over writes how far it has read it for erasures, behind its
+// cursor in the database.
+func TestTakeoverWritesPosition(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		const backlog = 17_000
+		log := ingestiontest.NewMemoryLog(1)
+		e := erasure.New(d, nil, &removals{}, zap.NewNop())
+		e.OnLog(log)
+		w := startPartition(t, d, log, 0, e, nil)
+		for range 3 {
+			acceptOnLog(t, log, "e", "u")
+		}
+		eventually(t, "the first events", func() bool { return w.Status().Position.Seq == 3 })
+		stopWorker(t, w)
+		rec := ingestiontest.Record(`[{"event":"e","distinct_id":"u"}]`)
+		parts := make([]eventlog.Part, backlog)
+		for i := range parts {
+			parts[i].Data = rec.Append(nil)
+		}
+		if err := log.Append(t.Context(), parts); err != nil {
+			t.Fatal(err)
+		}
+		startPartition(t, d, log, 0, e, nil)
+		var seq int64
+		eventually(t, "the position", func() bool {
+			err := d.Read(t.Context()).NewRaw("SELECT coalesce(max(seq), 0) FROM erasure_scans").Scan(t.Context(), &seq)
+			return err == nil && seq > 0
+		})
+		if seq <= 3 || seq > backlog+3 {
+			t.Errorf("the position is %d", seq)
+		}
+	})
+}

@@ -45,6 +45,7 @@ var leftOut = map[string]string{
 	"cluster_nodes":      "they name processes that use the source",
 	"cluster_leases":     "they name processes that use the source",
 	"cluster_log":        "the target may have another log",
+	"erasure_scans":      "they save reading a log again; the target may have another one",
 	"log_store":          "requests on their way: the source has none unread, and the target begins its own log",
 	"log_segments":       "the tables of the requests of log_store",
 	"log_batches":        "the requests of log_store",

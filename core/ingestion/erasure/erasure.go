@@ -25,6 +25,39 @@
 // while an erasure is carried out does not wait for it, because the marks are there; it
 // waits only to recover one that the database does not know.
 //
+// # Takeover of a partition
+//
+// A node that takes a partition over reads the records behind the cursor of the live lane
+// for erasures that the database does not know, before it processes the first event. With a
+// large backlog that takes long, so the table erasure_scans has a position for each
+// partition, and the next owner reads the records behind the position only (startScan).
+//
+// The invariant: of each erasure with a record between the cursor and the position, the
+// database has the marks for the partition, and the erasure is done or was requested from
+// this database, which carries it out.
+//
+// The transaction that moves the position proves this from the database alone
+// (savePosition). What was known before the scan began is known still, because the position
+// is the one at which it began, or because the cursor has passed the beginning: each erasure
+// is in the database before its record is in the log. What was read since is known, because
+// the marks of each erasure are there. So a crash between reading, recording and moving
+// leaves the former position, and no lease is needed: a node that lost its lease, or that
+// goes on after the database was replaced by a backup, finds another position or an earlier
+// cursor, and writes nothing.
+//
+// The position has a digest of its record. If the log has lost its newest records, it ends
+// before the position or has given the number to another record; then the scan begins at the
+// cursor. Another log has partitions with other ids. Records that cannot be read stop the
+// position until the cursor has passed them: they are read again later, or by a version that
+// can. A version without the table reads from the cursor and leaves the position as it is.
+//
+// The owner of a partition reads ahead of its cursor each 5 seconds (ScanAhead), so that the
+// position follows a backlog that grows. It writes nothing while the worker keeps up, and
+// recovers nothing: the position waits before an erasure whose marks are missing, because it
+// is being carried out.
+//
+// # What it does not reach
+//
 // Deliveries to sinks leave out the events that are not delivered yet. The package
 // does not reach copies outside of the server: what sinks have received, backups, and
 // the journal itself, whose records leave by its retention.

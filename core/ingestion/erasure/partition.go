@@ -73,6 +73,10 @@ type Partition struct {
 	*Service
 	records eventlog.Partition
 	id      string // of the partition, "" before Recover
+	cursor  Cursor // of the live lane; may be nil
+	scan    *scan  // nil before Recover
+
+	saveRecords int // see isDue
 
 	once      sync.Once
 	recovered chan struct{} // closed when Recover has succeeded
@@ -80,7 +84,7 @@ type Partition struct {
 
 // Partition returns the erasures of a partition, for one unit of the pipeline.
 func (s *Service) Partition(number int) *Partition {
-	return &Partition{Service: s, records: s.partitions.Partition(number, 0), recovered: make(chan struct{})}
+	return &Partition{Service: s, records: s.partitions.Partition(number, 0), saveRecords: saveRecords, recovered: make(chan struct{})}
 }
 
 // Lock makes erasures on any node wait for the transaction of ctx before they delete

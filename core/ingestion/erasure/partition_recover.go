@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -10,7 +11,8 @@ import (
 )
 
 // Recover carries out the erasures that the partition holds behind a record and that
-// the database does not know; false when ctx ends first.
+// the database does not know; false when ctx ends first. It reads the records behind the
+// position of the partition only.
 func (p *Partition) Recover(ctx context.Context, after uint64) bool {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
 	ok := retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
@@ -42,10 +44,52 @@ func (p *Partition) recover(ctx context.Context, after uint64) error {
 	if p.id == "" { // later, readers run
 		p.id = stats.ID
 	}
-	found, err := p.scan(ctx, p.records, p.id, max(after, max(stats.First, 1)-1), stats.Last)
+	s, err := p.startScan(ctx, stats.First, after)
 	if err != nil {
 		return err
 	}
+	for end := false; !end; {
+		if end, err = p.recoverNext(ctx, s, stats.Last); err != nil {
+			return err
+		}
+	}
+	p.scan = s
+	return nil
+}
+
+// recoverNext reads records until the position is worth to be written, and carries out
+// the erasures that they hold and that the database does not know. It reports whether the
+// last record was read.
+func (p *Partition) recoverNext(ctx context.Context, s *scan, last uint64) (end bool, err error) {
+	var found erasureList
+	for records, bytes := 0, 0; records < p.saveRecords && bytes < saveBytes; {
+		if end = s.next >= last; end {
+			break
+		}
+		c, err := p.readChunk(ctx, p.records, p.id, s.next, scanRecords, scanBytes)
+		if err != nil {
+			return false, err
+		}
+		if end = c.isEnd(); end {
+			break
+		}
+		found.add(c.found...)
+		s.add(&c)
+		records, bytes = records+c.records, bytes+c.bytes
+	}
+	if err := p.recoverUnknown(ctx, found.all); err != nil {
+		return false, err
+	}
+	if s.isDue(p.saveRecords) {
+		if err := p.savePosition(ctx, s); err != nil { // the next owner reads more
+			p.log.Warn("position of the scan for erasures not written", zap.String("partition", p.id), zap.Error(err))
+		}
+	}
+	return end, nil
+}
+
+// recoverUnknown carries out the erasures that the database does not know.
+func (p *Partition) recoverUnknown(ctx context.Context, found []Erasure) error {
 	known, err := p.known(ctx, found)
 	if err != nil {
 		return err
@@ -88,6 +132,12 @@ func (p *Partition) known(ctx context.Context, found []Erasure) ([]bool, error) 
 		known[i] = settled
 	}
 	return known, nil
+}
+
+// knowsAll reports whether nothing of the erasures has to be recovered.
+func (p *Partition) knowsAll(ctx context.Context, found []Erasure) (bool, error) {
+	known, err := p.known(ctx, found)
+	return !slices.Contains(known, false), err
 }
 
 // recoverErasure carries out an erasure that the database does not know. It waits for the

@@ -2,14 +2,10 @@ package erasure
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/ingestion/event"
-	"github.com/guidonhq/guidon/core/journal"
-	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -80,11 +76,6 @@ func (s *Service) Recover(ctx context.Context, after uint64) bool {
 	return ok
 }
 
-const (
-	scanRecords = 4096
-	scanBytes   = 16 << 20
-)
-
 func (s *Service) recover(ctx context.Context, after uint64) error {
 	if err := s.load(ctx); err != nil {
 		return err
@@ -93,7 +84,7 @@ func (s *Service) recover(ctx context.Context, after uint64) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.scan(ctx, s.journal, s.journalID(), max(after, stats.First-1), stats.Last)
+	found, err := s.scanJournal(ctx, max(after, stats.First-1), stats.Last)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -119,45 +110,4 @@ func (s *Service) recover(ctx context.Context, after uint64) error {
 		s.log.Info("erasure recovered from the journal", zap.String("erasure", found[i].ID), zap.Uint64("seq", found[i].Seq))
 	}
 	return nil
-}
-
-// recordReader reads records of the journal, or of a partition.
-type recordReader interface {
-	Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error)
-}
-
-// scan returns the erasures in the records (after, last] of a journal.
-func (s *Service) scan(ctx context.Context, from recordReader, journalID string, after, last uint64) ([]Erasure, error) {
-	var out []Erasure
-	place := map[string]int{} // an erasure that was interrupted has several records
-	for after < last {
-		records, err := from.Read(ctx, after, scanRecords, scanBytes)
-		if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
-			after = max(after+1, damaged.Last) // the readers report it
-			continue
-		}
-		if err != nil || len(records) == 0 {
-			return out, err
-		}
-		for i := range records {
-			after = records[i].Seq
-			if !event.IsErasure(records[i].Data) {
-				continue
-			}
-			e, err := event.ParseErasure(records[i].Data)
-			if err != nil {
-				s.log.Error("erasure in the journal unreadable", zap.Uint64("seq", after), zap.Error(err))
-				continue
-			}
-			if _, ok := place[e.ID]; !ok {
-				place[e.ID] = len(out)
-				out = append(out, Erasure{})
-			}
-			out[place[e.ID]] = Erasure{
-				Removal: persons.Removal{ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events},
-				ID:      e.ID, RequestedAt: e.At, Journal: journalID, Seq: after,
-			}
-		}
-	}
-	return out, nil
 }

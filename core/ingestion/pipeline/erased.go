@@ -41,6 +41,35 @@ type locker interface {
 	Lock(ctx context.Context) error
 }
 
+// scanner is an Erased that reads the log ahead of the live lane for erasures, so that the
+// next owner of the partition has less to read. erasure.Partition implements it.
+type scanner interface {
+	FollowCursor(c erasure.Cursor)
+	ScanAhead(ctx context.Context)
+}
+
+// liveCursor is the cursor of the live lane, for a scanner.
+type liveCursor struct{ *lane }
+
+// ProcessedSeq implements erasure.Cursor.
+func (c liveCursor) ProcessedSeq() uint64 { return c.status.Load().Position.Seq }
+
+// StoredSeq implements erasure.Cursor.
+func (c liveCursor) StoredSeq(ctx context.Context) (uint64, error) {
+	row, found, err := c.store.loadCursor(ctx, c.name+c.suffix)
+	if err != nil || !found || row.journal != c.journalID {
+		return 0, err
+	}
+	return row.position.Seq, nil
+}
+
+// scanAhead runs the scanner of the live lane until ctx ends.
+func (l *lane) scanAhead(ctx context.Context) {
+	if s, ok := l.erased.(scanner); ok && !l.historical {
+		s.ScanAhead(ctx)
+	}
+}
+
 // loadErased returns what the transaction of ctx must know of erasures, for records
 // behind a number. e may be nil.
 func loadErased(ctx context.Context, e Erased, after uint64) (Erased, error) {

@@ -91,6 +91,7 @@ func (l *lane) runFromCursor(drainCtx, killCtx context.Context) (again bool) {
 	commitCtx, stopCommitting := context.WithCancel(drainCtx)
 	defer stopCommitting()
 	committing.Go(func() { l.commit.Run(commitCtx) })
+	committing.Go(func() { l.scanAhead(commitCtx) })
 	l.commit.MoveTo(at)
 	err := l.processBatches(drainCtx, killCtx)
 	stopCommitting()
@@ -119,6 +120,9 @@ func (l *lane) recoverErasures(ctx context.Context, after uint64) bool {
 		case <-ctx.Done():
 			return false
 		}
+	}
+	if s, ok := l.erased.(scanner); ok {
+		s.FollowCursor(liveCursor{l})
 	}
 	ok := l.erased.Recover(ctx, after)
 	if ok {
