@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -41,7 +42,7 @@ func (c *chaos) injectFaults() {
 		next()
 		c.supervise()
 		if len(bag) == 0 {
-			bag = slices.Clone(chaosKinds)
+			bag = c.kinds()
 			c.random.Shuffle(len(bag), func(i, j int) { bag[i], bag[j] = bag[j], bag[i] })
 		}
 		f := c.newFault(bag[0], active)
@@ -94,6 +95,15 @@ func (c *chaos) supervise() {
 var chaosKinds = []string{
 	"kill", "kill all nodes", "pause", "kill the broker", "pause the broker", "kill Postgres",
 	"cut off from the broker", "cut off from Postgres", "destination away", "notified service away",
+}
+
+// kinds returns the kinds of faults that the round has.
+func (c *chaos) kinds() []string {
+	kinds := slices.Clone(chaosKinds)
+	if c.options.brokers == 0 {
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasSuffix(kind, "the broker") })
+	}
+	return kinds
 }
 
 // newFault returns a fault of a target that has none, or nil.

@@ -28,7 +28,7 @@ import (
 const chaosNodes = 4
 
 // chaosNode is a node, which faults end and start again. Its connections to the
-// broker and to Postgres go through links of its own.
+// brokers and to Postgres go through links of its own.
 type chaosNode struct {
 	name, dir   string
 	program     string
@@ -64,7 +64,7 @@ func stableAddress(t *testing.T) string {
 	return ""
 }
 
-// startSoftware starts Postgres and the broker, with a link of each node to both.
+// startSoftware starts Postgres and the brokers, with a link of each node to each.
 func (c *chaos) startSoftware() {
 	c.Helper()
 	c.store = dbtest.StartKillable(c.T)
@@ -80,7 +80,9 @@ func (c *chaos) startSoftware() {
 	for i := range chaosNodes {
 		c.nodes = append(c.nodes, &chaosNode{name: fmt.Sprint("node", i+1), base: newLink(c.T, "unix", socket)})
 	}
-	c.prepareBrokers()
+	if c.options.brokers > 0 {
+		c.prepareBrokers()
+	}
 	for _, n := range c.nodes {
 		c.prepareNode(n)
 	}
@@ -160,17 +162,13 @@ func (c *chaos) prepareNode(n *chaosNode) {
 	yaml := "plugins:\n  instances:\n" + sinkYAML("posted", "webhook", fmt.Sprintf("url: %s\nformat: ndjson\nmax_events: 100\nallow_networks: [127.0.0.0/8]\n", c.sink.url)) +
 		instanceYAML("team", "notifier", "webhook", fmt.Sprintf("url: %s\nallow_networks: [127.0.0.0/8]\n", c.inbox.url))
 	config := writeFile(c.T, n.dir, "guidon.yaml", "%s", yaml)
-	var addresses []string
-	for _, l := range n.brokers {
-		addresses = append(addresses, l.address)
-	}
 	n.environment = append(os.Environ(),
 		"GUIDON_CONFIG="+config,
 		"GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+n.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0",
 		"GUIDON_DATA_DIR="+filepath.Join(n.dir, "data"),
 		"GUIDON_DATABASE_URL=postgres://postgres@"+n.base.address+"/guidon?sslmode=disable",
 		"GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME="+n.name,
-		"GUIDON_JOURNAL_URL=kafka://"+strings.Join(addresses, ",")+"/events",
+		"GUIDON_JOURNAL_URL="+n.logURL(),
 		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), fmt.Sprint("GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=", c.options.brokers == 1),
 		"GUIDON_NOTIFICATIONS_EVERY="+c.options.rate.String(), "GUIDON_NOTIFICATIONS_RETRY_MIN=100ms", "GUIDON_NOTIFICATIONS_RETRY_MAX=5s", "GUIDON_NOTIFICATIONS_MAX_ATTEMPTS=1000",
 		"GUIDON_JOURNAL_MAX_AGE=5s") // records that are done are deleted while the round runs
@@ -186,6 +184,18 @@ func (c *chaos) prepareNode(n *chaosNode) {
 			c.Logf("log of %s:\n%s", n.name, tail(log, 1500))
 		}
 	})
+}
+
+// logURL returns the address of the log as the node sees it.
+func (n *chaosNode) logURL() string {
+	if len(n.brokers) == 0 {
+		return "postgres"
+	}
+	var addresses []string
+	for _, l := range n.brokers {
+		addresses = append(addresses, l.address)
+	}
+	return "kafka://" + strings.Join(addresses, ",") + "/events"
 }
 
 func (n *chaosNode) log() string { return filepath.Join(n.dir, "log") }

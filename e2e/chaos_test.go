@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +23,7 @@ type chaosPlan struct {
 	measured                int           // kills and drains that are measured
 	pause                   time.Duration // the longest time that a node is stopped or cut off
 	overlap                 int           // faults at once
-	varied                  bool          // rounds may have three brokers, and nodes with wrong clocks
+	varied                  bool          // the seed chooses among all options
 }
 
 var (
@@ -35,16 +34,16 @@ var (
 // manyEvents is the number of events above which a round has the faults of a long one.
 const manyEvents = 50_000
 
-// TestClusterChaos runs nodes on Apache Kafka and Postgres while nodes are killed,
-// stopped and drained, the broker and Postgres are killed, and the network between
-// them is cut. Clients repeat requests without an answer. At the end each
+// TestClusterChaos runs nodes on Apache Kafka and Postgres, or with the log in Postgres,
+// while nodes are killed, stopped and drained, the broker and Postgres are killed, and the
+// network between them is cut. Clients repeat requests without an answer. At the end each
 // acknowledged event is in the event store once and has reached the sink, in the
 // order of its distinct id, an action has posted a message about each that it fits and
 // about no other, and the persons are those of a single node.
 //
-// CHAOS_ROUNDS is the number of long rounds (make cluster-chaos), of which some have three
-// brokers, and nodes with wrong clocks; without it, one short round runs. CHAOS_SEED
-// selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
+// CHAOS_ROUNDS is the number of long rounds (make cluster-chaos), which differ in their
+// options; without it, one short round runs. CHAOS_SEED selects a round, CHAOS_EVENTS and
+// CHAOS_FAULTS its size, and the variables of optionsOf its options.
 func TestClusterChaos(t *testing.T) {
 	t.Parallel()
 	plan, rounds, seed := shortChaos, 1, uint64(time.Now().UnixNano())
@@ -73,61 +72,6 @@ func TestClusterChaos(t *testing.T) {
 	}
 }
 
-func chaosSetting(t *testing.T, name string) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
-// chaosCommand returns the variables that repeat a round: its events and faults depend on
-// all of them.
-func chaosCommand(seed uint64) string {
-	set := fmt.Sprint("CHAOS_SEED=", seed)
-	if os.Getenv("CHAOS_ROUNDS") != "" {
-		set += " CHAOS_ROUNDS=1" // that round only; any number makes rounds long
-	}
-	for _, name := range []string{"CHAOS_EVENTS", "CHAOS_FAULTS"} {
-		if v := os.Getenv(name); v != "" {
-			set += " " + name + "=" + v
-		}
-	}
-	return set
-}
-
-// chaosOptions are the settings of a round.
-type chaosOptions struct {
-	smallTail bool             // nodes read records from the brokers
-	rate      time.Duration    // of messages; 0 for no limit
-	brokers   int              // with one, topics have one replica
-	clocks    map[string]int64 // seconds by which the clocks of nodes are wrong; nil for right ones
-}
-
-// optionsOf returns the options of a seed. Short rounds have one broker and right clocks.
-func optionsOf(plan chaosPlan, seed uint64) chaosOptions {
-	o := chaosOptions{smallTail: seed%2 == 0, brokers: 1}
-	if seed%3 == 0 {
-		o.rate = time.Second
-	}
-	if plan.varied && seed/2%2 == 0 {
-		o.clocks = map[string]int64{"node1": 60, "node2": -60, "node4": int64(seed%121) - 60}
-	}
-	if plan.varied && seed/4%2 == 0 {
-		o.brokers = 3
-	}
-	return o
-}
-
-func (o chaosOptions) String() string {
-	return fmt.Sprintf("%d brokers, small tail %t, clocks %v, a message in %s", o.brokers, o.smallTail, o.clocks, o.rate)
-}
-
 // chaos is one round.
 type chaos struct {
 	*testing.T
@@ -137,7 +81,7 @@ type chaos struct {
 	random  *rand.Rand
 	began   time.Time
 	store   *dbtest.Killable
-	brokers []kafka
+	brokers []kafka // none with the log in Postgres
 	nodes   []*chaosNode
 	project string // key
 	sink    *collector
@@ -169,7 +113,7 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 		t.Logf("repeat with %s; logs, data and what was stored: %s; faults:\n%s", chaosCommand(seed), c.dir, strings.Join(c.faults, "\n"))
 	})
 	t.Logf("seed %d, %d events of %d people", seed, plan.events, plan.people)
-	c.sink, c.inbox, c.program, c.options = newCollector(t), newInbox(t), binary(t), optionsOf(plan, seed)
+	c.sink, c.inbox, c.program, c.options = newCollector(t), newInbox(t), binary(t), optionsOf(t, plan, seed)
 	if c.options.clocks != nil {
 		c.program = shiftedBinary(t)
 	}
