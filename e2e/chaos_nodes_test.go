@@ -321,6 +321,7 @@ func (c *chaos) dumpDatabase() {
 		"log_cursors":       "SELECT * FROM log_cursors",
 		"ingestion_cursors": "SELECT * FROM ingestion_cursors",
 		"dead_letters":      "SELECT * FROM dead_letters",
+		"erasures":          "SELECT * FROM erasures",
 		"notifications":     "SELECT * FROM notifications ORDER BY id",
 		"lanes":             "SELECT * FROM notification_lanes",
 		"rates":             "SELECT * FROM notification_rates",

@@ -23,6 +23,7 @@ import (
 type told struct {
 	uuid, distinctID, json string
 	posts                  bool // the action posts a message about it
+	leaves                 bool // its person is erased
 }
 
 // story is what clients send. Its persons do not depend on the order of events of
@@ -41,6 +42,11 @@ type story struct {
 	merges [][2]string // of distinct ids
 	unsure map[string]bool
 	extra  []told // that no client sends
+
+	erasing sync.WaitGroup
+	waiting atomic.Int64    // persons that are to be erased
+	erased  []leaver        // that were
+	unclear map[string]bool // events of requests that had no answer, or an error, at first
 }
 
 // chaosPerson is a person of the story as its client knows it.
@@ -51,6 +57,10 @@ type chaosPerson struct {
 	anonymous []string // that are not identified yet
 	made      int      // anonymous ids
 	aliased   bool
+
+	leavesAfter int // events; 0 for a person that stays
+	sent        int
+	spoke       bool // an event had the id of the user
 }
 
 // chaosClient sends the events of its people, one request after another.
@@ -61,10 +71,12 @@ type chaosClient struct {
 	people []*chaosPerson
 	sent   []told // that were answered with 200, in order
 	count  int
+
+	leaving []*chaosPerson // of whom the last event is in the next request
 }
 
 func newStory(c *chaos) *story {
-	s := &story{c: c, unsure: map[string]bool{}}
+	s := &story{c: c, unsure: map[string]bool{}, unclear: map[string]bool{}}
 	var err error
 	if s.log, err = os.Create(filepath.Join(c.dir, "requests")); err != nil {
 		c.Fatal(err)
@@ -79,7 +91,7 @@ func newStory(c *chaos) *story {
 	for i := range c.plan.people {
 		client := s.clients[i%len(s.clients)]
 		user := fmt.Sprintf("user-%d", i)
-		client.people = append(client.people, &chaosPerson{number: i, user: user, ids: []string{user}})
+		client.people = append(client.people, &chaosPerson{number: i, user: user, ids: []string{user}, leavesAfter: s.leavesAfter(i)})
 	}
 	return s
 }
@@ -96,6 +108,7 @@ func (s *story) run(ctx context.Context) *sync.WaitGroup {
 				}
 				client.step(ctx)
 			}
+			client.leaveAll(ctx)
 		})
 	}
 	return &running
@@ -128,6 +141,7 @@ func (c *chaosClient) step(ctx context.Context) {
 	c.story.sent.Add(int64(n))
 	if c.story.deliver(ctx, c.random, c.http, events) {
 		c.sent = append(c.sent, events...)
+		c.eraseLeaving(ctx)
 	}
 	if !c.story.hurry.Load() {
 		// The events of one fault take about four seconds.
@@ -139,6 +153,15 @@ func (c *chaosClient) step(ctx context.Context) {
 // next returns the next event of the client.
 func (c *chaosClient) next() told {
 	p := c.people[c.random.IntN(len(c.people))]
+	e := c.nextOf(p)
+	if p.leavesAfter > 0 {
+		c.leave(p, &e)
+	}
+	return e
+}
+
+// nextOf returns the next event of a person.
+func (c *chaosClient) nextOf(p *chaosPerson) told {
 	switch x := c.random.IntN(100); {
 	case x < 6 && p.made < 3:
 		p.made++
@@ -153,14 +176,14 @@ func (c *chaosClient) next() told {
 		id := p.anonymous[0]
 		p.anonymous, p.aliased = p.anonymous[1:], true
 		return c.merge(p, "$create_alias", "alias", id)
-	case x < 16:
+	case x < 16 && p.leavesAfter == 0:
 		// The other person may be merged into this one by its own client at the
 		// same time.
 		other := p.number/8*8 + c.random.IntN(8)
 		if x := c.random.IntN(2); x == 0 {
 			other = p.number ^ 1
 		}
-		if other != p.number && other < c.story.c.plan.people && c.random.IntN(2) == 0 {
+		if other != p.number && other < c.story.c.plan.people && c.random.IntN(2) == 0 && c.story.leavesAfter(other) == 0 {
 			return c.merge(p, "$merge_dangerously", "alias", fmt.Sprintf("user-%d", other))
 		}
 	}
@@ -197,7 +220,9 @@ func (c *chaosClient) load(p *chaosPerson, id string) told {
 func (c *chaosClient) merge(p *chaosPerson, name, property, other string) told {
 	c.story.mu.Lock()
 	defer c.story.mu.Unlock()
-	c.story.merges = append(c.story.merges, [2]string{p.user, other})
+	if p.leavesAfter == 0 {
+		c.story.merges = append(c.story.merges, [2]string{p.user, other})
+	}
 	return c.event(name, p.user, map[string]any{property: other})
 }
 
@@ -222,6 +247,9 @@ func (r randomReader) Read(p []byte) (int, error) {
 // sendUnsure sends an event once. It may be stored if there is no answer, at any time.
 func (c *chaosClient) sendUnsure(ctx context.Context) {
 	p := c.people[c.random.IntN(len(c.people))]
+	if p.leavesAfter > 0 {
+		return // it may be stored behind the erasure
+	}
 	e := c.event("unsure", p.user, map[string]any{})
 	c.story.mu.Lock()
 	c.story.unsure[e.uuid] = true
@@ -245,6 +273,7 @@ func (s *story) deliver(ctx context.Context, random *rand.Rand, client *http.Cli
 			s.c.Errorf("%s answers %d", node.name, status)
 			return false
 		}
+		s.noteUnclear(events, err)
 		time.Sleep(time.Duration(20+random.IntN(100)) * time.Millisecond)
 	}
 	return false
@@ -284,10 +313,17 @@ func (s *story) post(ctx context.Context, client *http.Client, node *chaosNode, 
 	return answer.StatusCode, nil
 }
 
-// sure returns the events that were acknowledged, in the order of each distinct id.
-func (s *story) sure() (out []told) {
+// sure returns the events that were acknowledged, in the order of each distinct id, and
+// those of persons that were erased.
+func (s *story) sure() (staying, left []told) {
 	for _, client := range s.clients {
-		out = append(out, client.sent...)
+		for _, e := range client.sent {
+			if e.leaves {
+				left = append(left, e)
+			} else {
+				staying = append(staying, e)
+			}
+		}
 	}
-	return append(out, s.extra...)
+	return append(staying, s.extra...), left
 }

@@ -39,7 +39,8 @@ const manyEvents = 50_000
 // network between them is cut. Clients repeat requests without an answer. At the end each
 // acknowledged event is in the event store once and has reached the sink, in the
 // order of its distinct id, an action has posted a message about each that it fits and
-// about no other, and the persons are those of a single node.
+// about no other, and the persons are those of a single node. In rounds with erasures some
+// persons are erased with their events: none of either is left.
 //
 // CHAOS_ROUNDS is the number of long rounds (make cluster-chaos), which differ in their
 // options; without it, one short round runs. CHAOS_SEED selects a round, CHAOS_EVENTS and
@@ -137,10 +138,12 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 	defer func() { // when a fault fails the round
 		cancel()
 		clients.Wait()
+		c.story.erasing.Wait()
 	}()
 	c.injectFaults()
 	c.story.finish()
 	clients.Wait()
+	c.awaitErasures()
 	if t.Failed() {
 		return
 	}

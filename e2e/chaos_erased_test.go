@@ -1,0 +1,164 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// noteUnclear notes the events of a request without an answer, or with an error: they may
+// be in the log, or reach it later.
+func (s *story) noteUnclear(events []told, err error) {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return // they were not sent
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		s.unclear[e.uuid] = true
+	}
+}
+
+// checkLeft fails the round for events of erased persons that are stored. It returns the
+// number of those that may be: a request that is repeated can reach the log a second time,
+// behind the erasure, and an event that arrives after the erasure makes a new person.
+func (s *story) checkLeft(when string, found []string) (late int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range found {
+		if s.unclear[id] {
+			late++
+			continue
+		}
+		s.c.Errorf("event %s of an erased person is stored %s", id, when)
+	}
+	return late
+}
+
+// clearOf returns the events of erased persons that arrived, without those that may have
+// arrived out of their order because they are in the log a second time, behind the erasure.
+func (s *story) clearOf(left []told, arrived []string) (out []told) {
+	there := map[string]bool{}
+	for _, id := range arrived {
+		there[id] = true
+	}
+	for _, e := range left {
+		if there[e.uuid] && !s.unclear[e.uuid] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// awaitErasures waits until each erasure was answered with success.
+func (c *chaos) awaitErasures() {
+	c.Helper()
+	c.awaitProgress("every erasure is answered", func() error {
+		if n := c.story.waiting.Load(); n > 0 {
+			return fmt.Errorf("%d persons are not erased", n)
+		}
+		return nil
+	})
+	c.story.erasing.Wait()
+}
+
+// checkErased checks that no events of erased persons are stored. Those that were sent a
+// second time, and arrived after the erasure, are erased as well. comparePersons finds
+// persons that are left.
+func (c *chaos) checkErased() {
+	c.Helper()
+	if !c.options.erase {
+		return
+	}
+	c.awaitProgress("every erasure is carried out", c.erasuresOpen)
+	var ids []string
+	for _, l := range c.story.erased {
+		ids = append(ids, l.ids...)
+	}
+	found, err := c.eventsOf(c.Context(), ids)
+	if err != nil {
+		c.Fatal(err)
+	}
+	late := c.story.checkLeft("at the end", found)
+	c.Logf("%d persons with %d distinct ids were erased; %d of their events arrived again", len(c.story.erased), len(ids), late)
+	if late == 0 {
+		return
+	}
+	c.eraseAgain(ids)
+	if found, err = c.eventsOf(c.Context(), ids); err != nil || len(found) > 0 {
+		c.Errorf("the events %s were erased twice and are stored: %v", found, err)
+	}
+}
+
+// eraseAgain erases the persons of the distinct ids.
+func (c *chaos) eraseAgain(ids []string) {
+	c.Helper()
+	first := &c.nodes[0].server
+	for _, id := range ids {
+		var page struct {
+			Results []struct {
+				UUID string `json:"uuid"`
+			} `json:"results"`
+		}
+		first.do(c.T, http.MethodGet, "/api/projects/1/persons/?distinct_id="+id, nil, &page, http.StatusOK)
+		for _, p := range page.Results {
+			first.do(c.T, http.MethodDelete, "/api/projects/1/persons/"+p.UUID+"/?delete_events=true", nil, nil, http.StatusNoContent)
+		}
+	}
+}
+
+// erasuresOpen returns an error that counts the erasures that are not carried out.
+func (c *chaos) erasuresOpen() error {
+	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(c.Context())
+	n := 0
+	if err := conn.QueryRow(c.Context(), "SELECT count(*) FROM erasures WHERE done_at IS NULL").Scan(&n); err != nil || n == 0 {
+		return err
+	}
+	return fmt.Errorf("%d erasures are open", n)
+}
+
+// eventsOf returns the uuids of the stored events of distinct ids.
+func (c *chaos) eventsOf(ctx context.Context, ids []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.storeURL().String())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, "SELECT uuid::text FROM events WHERE project_id = 1 AND distinct_id = ANY ($1)", ids)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// reportSuppressed sends an order with a message that reports the suppressed ones: where
+// the last of them was about an erased person, they wait for the next message.
+func (c *chaos) reportSuppressed() {
+	c.Helper()
+	if !c.options.erase || c.options.rate == 0 {
+		return
+	}
+	time.Sleep(2 * c.options.rate) // the rate permits it
+	random := rand.New(rand.NewPCG(c.seed, uint64(time.Now().UnixNano())))
+	client := &chaosClient{story: c.story, random: random, http: &http.Client{Timeout: 5 * time.Second}}
+	e := client.event("order", idIn(0, random), map[string]any{"n": 0, "paid": true})
+	e.posts = true
+	if !c.story.deliver(c.Context(), random, client.http, []told{e}) {
+		c.Fatal("the order was not accepted")
+	}
+	c.story.extra = append(c.story.extra, e)
+}
