@@ -100,6 +100,9 @@ func countMissing(events []told, has func(uuid string) bool) error {
 
 // storedOrder returns the uuids of the event store in the order in which they were stored.
 func (c *chaos) storedOrder() (out []string, err error) {
+	if c.clickhouse != nil {
+		return c.clickhouse.uuids(c.Context(), "1")
+	}
 	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
 	if err != nil {
 		return nil, err
@@ -118,20 +121,28 @@ func (c *chaos) missingEvents(events []told) error {
 	for i := range events {
 		ids[i] = events[i].uuid
 	}
-	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
-	if err != nil {
-		return err
-	}
-	defer conn.Close(c.Context())
-	rows, err := conn.Query(c.Context(), "SELECT uuid::text FROM events WHERE project_id = 1 AND uuid = ANY ($1::uuid[])", ids)
-	if err != nil {
-		return err
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	found, err := c.storedOf(ids)
 	if err != nil {
 		return err
 	}
 	return countMissing(events, func(id string) bool { return slices.Contains(found, id) })
+}
+
+// storedOf returns those of the uuids that the event store has.
+func (c *chaos) storedOf(ids []string) ([]string, error) {
+	if c.clickhouse != nil {
+		return c.clickhouse.uuids(c.Context(), havingUUID(ids))
+	}
+	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(c.Context())
+	rows, err := conn.Query(c.Context(), "SELECT uuid::text FROM events WHERE project_id = 1 AND uuid = ANY ($1::uuid[])", ids)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // awaitProgress waits until try succeeds. It fails the round after three minutes in
@@ -182,6 +193,7 @@ func (c *chaos) check() {
 		c.Fatal(err)
 	}
 	c.checkOnce(stored, known)
+	c.checkExport(stored)
 	c.checkOrder("the event store", stored, sure)
 	c.awaitProgress("every acknowledged event has reached the sink", func() error { return c.sink.missing(sure) })
 	arrived := c.sink.arrivals()

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // noteUnclear notes the events of a request without an answer, or with an error: they may
@@ -84,6 +87,10 @@ func (c *chaos) checkErased() {
 		ids = append(ids, l.ids...)
 	}
 	found, err := c.eventsOf(c.Context(), ids)
+	if err == nil && c.clickhouse != nil && slices.ContainsFunc(found, func(id string) bool { return !c.story.unclear[id] }) {
+		c.awaitLateRows()
+		found, err = c.eventsOf(c.Context(), ids)
+	}
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -133,6 +140,9 @@ func (c *chaos) erasuresOpen() error {
 func (c *chaos) eventsOf(ctx context.Context, ids []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	if c.clickhouse != nil {
+		return c.clickhouse.uuids(ctx, "distinct_id IN ("+wire.QuoteAll(ids)+")")
+	}
 	conn, err := pgx.Connect(ctx, c.storeURL().String())
 	if err != nil {
 		return nil, err

@@ -103,6 +103,9 @@ func (c *chaos) kinds() []string {
 	if c.options.brokers == 0 {
 		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return strings.HasSuffix(kind, "the broker") })
 	}
+	if c.options.clickhouse {
+		kinds = append(kinds, "kill ClickHouse", "cut off from ClickHouse")
+	}
 	return kinds
 }
 
@@ -127,6 +130,9 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 	case "kill Postgres":
 		f.hold = min(pause, 15*time.Second)
 		f.begin, f.end = func() { c.store.Kill(c.T) }, func() { c.store.Start(c.T) }
+	case "kill ClickHouse":
+		f.hold = min(pause, 15*time.Second)
+		f.begin, f.end = func() { c.clickhouse.Kill(c.T) }, func() { c.clickhouse.Start(c.T) }
 	case "destination away":
 		f.begin, f.end = func() { c.sink.away.Store(true) }, func() { c.sink.away.Store(false) }
 	case "notified service away":
@@ -218,6 +224,9 @@ func (c *chaos) newNodeFault(f *chaosFault, free func(string) bool) {
 	case "cut off from Postgres":
 		f.name += fmt.Sprintf(" (%s)", state)
 		f.begin, f.end = func() { n.base.set(state) }, func() { n.base.set(linkOpen) }
+	case "cut off from ClickHouse":
+		f.name += fmt.Sprintf(" (%s)", state)
+		f.begin, f.end = func() { n.events.set(state) }, func() { n.events.set(linkOpen) }
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 const chaosNodes = 4
 
 // chaosNode is a node, which faults end and start again. Its connections to the
-// brokers and to Postgres go through links of its own.
+// brokers, to Postgres and to ClickHouse go through links of its own.
 type chaosNode struct {
 	name, dir   string
 	program     string
@@ -36,6 +36,7 @@ type chaosNode struct {
 	environment []string
 	brokers     []*link
 	base        *link
+	events      *link // to ClickHouse; nil with the events in Postgres
 
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when cmd has ended
@@ -64,7 +65,7 @@ func stableAddress(t *testing.T) string {
 	return ""
 }
 
-// startSoftware starts Postgres and the brokers, with a link of each node to each.
+// startSoftware starts Postgres, the brokers and ClickHouse, with a link of each node to each.
 func (c *chaos) startSoftware() {
 	c.Helper()
 	c.store = dbtest.StartKillable(c.T)
@@ -79,6 +80,9 @@ func (c *chaos) startSoftware() {
 	socket := filepath.Join(c.storeURL().Query().Get("host"), ".s.PGSQL.5432")
 	for i := range chaosNodes {
 		c.nodes = append(c.nodes, &chaosNode{name: fmt.Sprint("node", i+1), base: newLink(c.T, "unix", socket)})
+	}
+	if c.options.clickhouse {
+		c.startClickHouse()
 	}
 	if c.options.brokers > 0 {
 		c.prepareBrokers()
@@ -174,6 +178,9 @@ func (c *chaos) prepareNode(n *chaosNode) {
 		"GUIDON_JOURNAL_MAX_AGE=5s") // records that are done are deleted while the round runs
 	if c.options.smallTail {
 		n.environment = append(n.environment, "GUIDON_JOURNAL_TAIL_BYTES=10000") // records are read from the broker
+	}
+	if n.events != nil {
+		n.environment = append(n.environment, "GUIDON_EVENTS_URL="+clickHouseURL(n.events.address))
 	}
 	if shift, ok := c.options.clocks[n.name]; ok {
 		c.shiftClock(n, shift)
@@ -314,6 +321,9 @@ func (c *chaos) dumpDatabase() {
 		return
 	}
 	defer conn.Close(context.Background())
+	if c.clickhouse != nil {
+		c.clickhouse.dump(c)
+	}
 	for name, query := range map[string]string{
 		"events":            "SELECT id, uuid, event, distinct_id, properties FROM events ORDER BY id",
 		"cluster_leases":    "SELECT * FROM cluster_leases",
@@ -322,6 +332,9 @@ func (c *chaos) dumpDatabase() {
 		"ingestion_cursors": "SELECT * FROM ingestion_cursors",
 		"dead_letters":      "SELECT * FROM dead_letters",
 		"erasures":          "SELECT * FROM erasures",
+		"event_erasures":    "SELECT * FROM event_erasures",
+		"event_outbox":      "SELECT first_row, last_row, checked, bytes FROM event_outbox",
+		"event_insertion":   "SELECT * FROM event_insertion",
 		"notifications":     "SELECT * FROM notifications ORDER BY id",
 		"lanes":             "SELECT * FROM notification_lanes",
 		"rates":             "SELECT * FROM notification_rates",

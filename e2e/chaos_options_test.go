@@ -14,15 +14,17 @@ import (
 
 // chaosOptions are the settings of a round.
 type chaosOptions struct {
-	smallTail bool             // nodes read records from the log, not from memory
-	rate      time.Duration    // of messages; 0 for no limit
-	brokers   int              // with one, topics have one replica; 0 for the log in Postgres
-	clocks    map[string]int64 // seconds by which the clocks of nodes are wrong; nil for right ones
-	erase     bool             // some persons are erased
+	smallTail  bool             // nodes read records from the log, not from memory
+	rate       time.Duration    // of messages; 0 for no limit
+	brokers    int              // with one, topics have one replica; 0 for the log in Postgres
+	clocks     map[string]int64 // seconds by which the clocks of nodes are wrong; nil for right ones
+	erase      bool             // some persons are erased
+	clickhouse bool             // events are in ClickHouse
 }
 
 // optionsOf returns the options of a seed. Short rounds have one broker and right clocks.
-// CHAOS_LOG (kafka, postgres) and CHAOS_ERASE (0, 1) replace what the seed chooses.
+// CHAOS_LOG (kafka, postgres), CHAOS_STORE (postgres, clickhouse) and CHAOS_ERASE (0, 1)
+// replace what the seed chooses.
 func optionsOf(t *testing.T, plan chaosPlan, seed uint64) chaosOptions {
 	t.Helper()
 	o := chaosOptions{smallTail: seed%2 == 0, brokers: 1}
@@ -38,12 +40,13 @@ func optionsOf(t *testing.T, plan chaosPlan, seed uint64) chaosOptions {
 	if chaosChoice(t, "CHAOS_LOG", plan.varied && seed%5 == 0, "kafka", "postgres") {
 		o.brokers = 0
 	}
+	o.clickhouse = chaosChoice(t, "CHAOS_STORE", plan.varied && seed%7 < 2, "postgres", "clickhouse")
 	o.erase = chaosChoice(t, "CHAOS_ERASE", plan.varied && seed%11 < 4, "0", "1")
 	return o
 }
 
 func (o chaosOptions) String() string {
-	return fmt.Sprintf("log in %s, small tail %t, clocks %v, a message in %s, erasures %t", o.log(), o.smallTail, o.clocks, o.rate, o.erase)
+	return fmt.Sprintf("log in %s, events in ClickHouse %t, small tail %t, clocks %v, a message in %s, erasures %t", o.log(), o.clickhouse, o.smallTail, o.clocks, o.rate, o.erase)
 }
 
 func (o chaosOptions) log() string {
@@ -54,7 +57,7 @@ func (o chaosOptions) log() string {
 }
 
 // chaosVariables are those that a round depends on, beside its seed.
-var chaosVariables = []string{"CHAOS_EVENTS", "CHAOS_FAULTS", "CHAOS_LOG", "CHAOS_ERASE"}
+var chaosVariables = []string{"CHAOS_EVENTS", "CHAOS_FAULTS", "CHAOS_LOG", "CHAOS_STORE", "CHAOS_ERASE"}
 
 // chaosCommand returns the variables that repeat a round: its events and faults depend on
 // all of them.

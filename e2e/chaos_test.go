@@ -34,9 +34,9 @@ var (
 // manyEvents is the number of events above which a round has the faults of a long one.
 const manyEvents = 50_000
 
-// TestClusterChaos runs nodes on Apache Kafka and Postgres, or with the log in Postgres,
-// while nodes are killed, stopped and drained, the broker and Postgres are killed, and the
-// network between them is cut. Clients repeat requests without an answer. At the end each
+// TestClusterChaos runs nodes on Apache Kafka and Postgres, or with the log in Postgres, or
+// with the events in ClickHouse, while nodes are killed, stopped and drained, the other
+// programs are killed, and the network between them is cut. Clients repeat requests without an answer. At the end each
 // acknowledged event is in the event store once and has reached the sink, in the
 // order of its distinct id, an action has posted a message about each that it fits and
 // about no other, and the persons are those of a single node. In rounds with erasures some
@@ -76,20 +76,21 @@ func TestClusterChaos(t *testing.T) {
 // chaos is one round.
 type chaos struct {
 	*testing.T
-	plan    chaosPlan
-	seed    uint64
-	dir     string // logs of all programs; it is kept when the round fails
-	random  *rand.Rand
-	began   time.Time
-	store   *dbtest.Killable
-	brokers []kafka // none with the log in Postgres
-	nodes   []*chaosNode
-	project string // key
-	sink    *collector
-	inbox   *inbox
-	options chaosOptions
-	program string // that nodes with a right clock run
-	story   *story
+	plan       chaosPlan
+	seed       uint64
+	dir        string // logs of all programs; it is kept when the round fails
+	random     *rand.Rand
+	began      time.Time
+	store      *dbtest.Killable
+	brokers    []kafka      // none with the log in Postgres
+	clickhouse *eventServer // nil with the events in Postgres
+	nodes      []*chaosNode
+	project    string // key
+	sink       *collector
+	inbox      *inbox
+	options    chaosOptions
+	program    string // that nodes with a right clock run
+	story      *story
 
 	mu     sync.Mutex
 	faults []string // that happened, with their times

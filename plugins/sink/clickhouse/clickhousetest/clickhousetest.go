@@ -41,9 +41,14 @@ type Server struct {
 // reader, with the same password, may only read. It needs the installed binary: a server in GUIDON_TEST_CLICKHOUSE cannot be killed.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{dir: t.TempDir()}
-	web, native := freePort(t), freePort(t)
-	s.URL = fmt.Sprintf("http://127.0.0.1:%d", web)
+	return StartServerOn(t, t.TempDir(), freePort(t), freePort(t))
+}
+
+// StartServerOn is StartServer with an empty directory, and the ports of the HTTP and the
+// native interface.
+func StartServerOn(t testing.TB, dir string, web, native int) *Server {
+	t.Helper()
+	s := &Server{dir: dir, URL: fmt.Sprintf("http://127.0.0.1:%d", web)}
 	files := map[string]string{
 		"config.xml": fmt.Sprintf(`<yandex><logger><level>warning</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
 <http_port>%d</http_port><tcp_port>%d</tcp_port><path>%s/data/</path><tmp_path>%[3]s/tmp/</tmp_path><mark_cache_size>5368709</mark_cache_size>
