@@ -150,11 +150,13 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 // log of settled ones, and suppressed ones. It returns their number. A call of a
 // notifier that is under way is not recalled, and not repeated.
 func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
-	n, err := s.store.erase(ctx, projectID, distinctIDs)
-	if err != nil {
-		return n, err
-	}
+	// The suppressed ones first: a summary that is queued meanwhile moves one of them to the
+	// waiting ones.
 	suppressed, err := s.store.eraseSuppressed(ctx, projectID, distinctIDs)
+	if err != nil {
+		return suppressed, err
+	}
+	n, err := s.store.erase(ctx, projectID, distinctIDs)
 	return n + suppressed, err
 }
 

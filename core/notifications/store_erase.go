@@ -46,11 +46,41 @@ func (s *store) erase(ctx context.Context, projectID int64, distinctIDs []string
 		if len(ids) == 0 {
 			continue
 		}
-		if _, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+		if err := s.db.Tx(ctx, func(ctx context.Context) error { return s.eraseRows(ctx, ids) }); err != nil {
 			return total, fmt.Errorf("erase notifications: %w", err)
 		}
 		total += int64(len(ids))
 	}
+}
+
+// eraseRows deletes notifications, in the transaction of ctx. The suppressed messages that
+// waiting ones report are counted in the next one of the same destination.
+func (s *store) eraseRows(ctx context.Context, ids []int64) error {
+	var gone []row
+	err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("id IN (?)", bun.List(ids)).
+		Returning("id, action_id, notifier, destination, state, suppressed").Scan(ctx, &gone)
+	if err != nil {
+		return err
+	}
+	for i := range gone {
+		if g := &gone[i]; g.State == Waiting && g.Suppressed > 0 {
+			if err := s.returnSuppressed(ctx, g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// returnSuppressed adds the suppressed messages of a notification to their rate. A rate that
+// has none yet is not due: it has no message to send.
+func (s *store) returnSuppressed(ctx context.Context, r *row) error {
+	first := s.db.Write(ctx).NewSelect().Model((*rateRow)(nil)).ColumnExpr("min(format)").
+		Where("action_id = ? AND notifier = ? AND destination = ?", r.ActionID, r.Notifier, r.Destination)
+	_, err := s.db.Write(ctx).NewUpdate().Model((*rateRow)(nil)).Set("suppressed = suppressed + ?", r.Suppressed).
+		Set("due_at = CASE WHEN key = '' THEN ? ELSE due_at END", int64(math.MaxInt64)).
+		Where("action_id = ? AND notifier = ? AND destination = ? AND format = (?)", r.ActionID, r.Notifier, r.Destination, first).Exec(ctx)
+	return err
 }
 
 // eraseSuppressed removes the kept message of rates if it is about distinct ids.
