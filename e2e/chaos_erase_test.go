@@ -90,7 +90,7 @@ type eraser struct {
 	unclear bool // an attempt had no answer, or was recorded to be carried out later
 }
 
-// run erases the person and checks that its events are gone.
+// run erases the person and checks that nothing is left of it.
 func (e *eraser) run(ctx context.Context) {
 	var id string
 	e.repeat(ctx, func(node *chaosNode) (err error) { id, err = e.find(ctx, node); return err })
@@ -184,11 +184,11 @@ func cmpError(err error, status int) error {
 	return err
 }
 
-// checkGone checks that the events of the person have left the event store: the answer to
-// an erasure comes when everything is deleted.
+// checkGone checks that the events of the person and messages about them are gone: the
+// answer to an erasure comes when everything is deleted.
 func (e *eraser) checkGone(ctx context.Context) {
 	for ctx.Err() == nil {
-		found, err := e.story.c.eventsOf(ctx, e.ids)
+		found, err := e.story.c.leftOf(ctx, e.ids)
 		if err == nil {
 			e.story.checkLeft("after the answer", found)
 			return
