@@ -32,6 +32,7 @@ type collector struct {
 
 	mu     sync.Mutex
 	events []told
+	times  []time.Time    // of the events
 	places map[string]int // of the first arrival, by uuid
 }
 
@@ -63,7 +64,7 @@ func (c *collector) add(t *testing.T, batch string) {
 		if _, repeated := c.places[e.UUID]; !repeated {
 			c.places[e.UUID] = len(c.events)
 		}
-		c.events = append(c.events, told{uuid: e.UUID, distinctID: e.DistinctID})
+		c.events, c.times = append(c.events, told{uuid: e.UUID, distinctID: e.DistinctID}), append(c.times, time.Now())
 	}
 }
 
@@ -168,13 +169,13 @@ func (c *chaos) awaitProgress(what string, try func() error) {
 
 // check compares what was stored and delivered with the story.
 func (c *chaos) check() {
-	c.reportSuppressed()
 	partitions := make([]int, chaosPartitions)
 	for i := range partitions {
 		partitions[i] = i
 	}
 	c.probe(partitions) // behind all events of the story
 	c.checkErased()
+	c.reportSuppressed()
 	sure, left := c.story.sure()
 	known := slices.Concat(sure, left)
 	c.awaitProgress("every acknowledged event is stored", func() error {
@@ -203,6 +204,7 @@ func (c *chaos) check() {
 	c.checkKnown("the sink", arrived, known)
 	c.checkOrder("the sink", arrived, slices.Concat(sure, c.story.clearOf(left, arrived)))
 	c.Logf("the sink got %d events for %d, and for %d of erased persons", len(arrived), len(sure), len(left))
+	c.checkNotDelivered(left)
 	c.checkMessages(sure, left)
 	c.checkDeadLetters()
 	c.checkPersons(stored, sure)

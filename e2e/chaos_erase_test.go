@@ -19,7 +19,8 @@ import (
 // leaver is a person that is erased with its events: a person of the story, or an
 // anonymous id of one that was not identified.
 type leaver struct {
-	ids []string // all distinct ids, sorted
+	ids []string  // all distinct ids, sorted
+	at  time.Time // when the erasure was answered
 }
 
 // leavesAfter returns the number of events after which a person leaves; 0 if it stays.
@@ -50,10 +51,10 @@ func (p *chaosPerson) leavers() (out []leaver) {
 	person := slices.DeleteFunc(slices.Clone(p.ids), func(id string) bool { return slices.Contains(p.anonymous, id) })
 	if len(person) > 1 || p.spoke { // else no event has the id of the user
 		slices.Sort(person)
-		out = append(out, leaver{person})
+		out = append(out, leaver{ids: person})
 	}
 	for _, id := range p.anonymous {
-		out = append(out, leaver{[]string{id}})
+		out = append(out, leaver{ids: []string{id}})
 	}
 	return out
 }
@@ -99,6 +100,7 @@ func (e *eraser) run(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	e.at = time.Now()
 	e.story.waiting.Add(-1)
 	e.story.c.notef("erased %s after %.1f s, unclear %t", e.ids, time.Since(began).Seconds(), e.unclear)
 	e.story.mu.Lock()
@@ -130,7 +132,7 @@ func (e *eraser) find(ctx context.Context, node *chaosNode) (string, error) {
 		err = json.Unmarshal(answer, &page)
 	}
 	if err != nil || status != http.StatusOK {
-		return "", cmpError(err, status)
+		return "", statusError(err, status)
 	}
 	if len(page.Results) == 0 {
 		return "", errors.New("the person is not there yet")
@@ -159,7 +161,7 @@ func (e *eraser) erase(ctx context.Context, node *chaosNode, id string) error {
 		e.story.c.Errorf("%s answers the erasure of %s with %d: %s", node.name, e.ids, status, answer)
 	}
 	e.unclear = true
-	return cmpError(err, status)
+	return statusError(err, status)
 }
 
 func (e *eraser) ask(ctx context.Context, node *chaosNode, method, path string) (status int, answer []byte, err error) {
@@ -177,7 +179,8 @@ func (e *eraser) ask(ctx context.Context, node *chaosNode, method, path string) 
 	return response.StatusCode, answer, err
 }
 
-func cmpError(err error, status int) error {
+// statusError returns err, or an error with the status of an answer.
+func statusError(err error, status int) error {
 	if err == nil {
 		err = fmt.Errorf("status %d", status)
 	}

@@ -31,8 +31,8 @@ func (s *story) noteUnclear(events []told, err error) {
 }
 
 // checkLeft fails the round for events of erased persons that are stored, or have messages.
-// It returns the number of those that may be: a request that is repeated can reach the log a second time,
-// behind the erasure, and an event that arrives after the erasure makes a new person.
+// It returns the number of those that may be: a request that is repeated can reach the log a
+// second time, behind the erasure, and an event that arrives then makes a new person.
 func (s *story) checkLeft(when string, found []string) (late int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,6 +61,29 @@ func (s *story) clearOf(left []told, arrived []string) (out []told) {
 	return out
 }
 
+// checkNotDelivered checks that the sink gets no event of a person after the erasure. A
+// batch that is being sent then may arrive, at the latest when the longest pause is over.
+func (c *chaos) checkNotDelivered(left []told) {
+	c.Helper()
+	until := map[string]time.Time{} // by distinct id
+	for _, l := range c.story.erased {
+		for _, id := range l.ids {
+			until[id] = l.at.Add(c.plan.pause + 30*time.Second)
+		}
+	}
+	clear := map[string]bool{}
+	for _, e := range left {
+		clear[e.uuid] = !c.story.unclear[e.uuid]
+	}
+	c.sink.mu.Lock()
+	defer c.sink.mu.Unlock()
+	for i, e := range c.sink.events {
+		if at := c.sink.times[i]; clear[e.uuid] && at.After(until[e.distinctID]) {
+			c.Errorf("the sink got the event %s of %s %s after the erasure", e.uuid, e.distinctID, at.Sub(until[e.distinctID].Add(-c.plan.pause-30*time.Second)))
+		}
+	}
+}
+
 // awaitErasures waits until each erasure was answered with success.
 func (c *chaos) awaitErasures() {
 	c.Helper()
@@ -76,9 +99,9 @@ func (c *chaos) awaitErasures() {
 	c.story.erasing.Wait()
 }
 
-// checkErased checks that no events of erased persons are stored, and no messages about them. Those that were sent a
-// second time, and arrived after the erasure, are erased as well. comparePersons finds
-// persons that are left.
+// checkErased checks that no events of erased persons are stored, and no messages about
+// them. Events that were sent a second time, and arrived after the erasure, are erased as
+// well. comparePersons finds persons that are left.
 func (c *chaos) checkErased() {
 	c.Helper()
 	if !c.options.erase {
@@ -182,4 +205,5 @@ func (c *chaos) reportSuppressed() {
 		c.Fatal("the order was not accepted")
 	}
 	c.story.extra = append(c.story.extra, e)
+	c.probe([]int{0}) // behind the order
 }
