@@ -109,7 +109,7 @@ func (c *chaos) startAction() {
 // and those that they report as suppressed are as many as the events. Of erased persons
 // there may be messages.
 func (c *chaos) checkMessages(sure, left []told) {
-	want, may := posting(sure), posting(left)
+	want, may := paidOrders(sure), paidOrders(left)
 	c.awaitProgress("every message is delivered", func() error { return c.messagesOutstanding(want) })
 	found, reported, ids := c.inbox.byEvent(), 0, 0
 	for event, messages := range found {
@@ -130,8 +130,8 @@ func (c *chaos) checkMessages(sure, left []told) {
 	c.Logf("%d messages arrived, %d with repetitions; they report %d of %d events", ids, c.inbox.arrived, reported, len(want))
 }
 
-// posting returns the events that the action posts a message about.
-func posting(events []told) map[string]bool {
+// paidOrders returns the events that the action posts a message about.
+func paidOrders(events []told) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range events {
 		if e.posts {
