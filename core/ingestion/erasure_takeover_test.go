@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/persons"
 )
@@ -90,6 +91,45 @@ func TestErasureDoesNotBlockTakeover(t *testing.T) {
 			t.Errorf("a carried out erasure has the distinct ids %s: %v", ids, err)
 		}
 	})
+}
+
+// A node that takes a partition over between the record of an erasure and its marks writes
+// the marks of this partition. It does not answer the request: in other partitions events
+// are processed that do not know the erasure.
+func TestTakeoverDoesNotEndErasure(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Postgres(t)
+	log, p := ingestiontest.NewMemoryLog(2), &removals{}
+	here, there := startErasuresOnLog(t, d, log, p), erasure.New(d, nil, p, zap.NewNop())
+	there.OnLog(log)
+	reached, proceed := make(chan struct{}, 1), make(chan struct{})
+	startPartition(t, d, log, eventlog.PartitionOf(1, "u", 2), there, nil, pausing(reached, proceed), &stage{db: d})
+	acceptOnLog(t, log, "running", "u")
+	<-reached // a transaction that the marks wait for
+	erased := make(chan error, 1)
+	go func() {
+		erased <- here.Erase(context.Background(), persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: []string{"u"}, Events: true})
+	}()
+	for i := range log.Partitions() {
+		eventually(t, "the record of the erasure", func() bool { return slices.ContainsFunc(log.Records(i), event.IsErasure) })
+	}
+	taker := erasure.New(d, nil, p, zap.NewNop())
+	taker.OnLog(log)
+	if !taker.Partition(1-eventlog.PartitionOf(1, "u", 2)).Recover(t.Context(), 0) {
+		t.Fatal("not recovered")
+	}
+	var done, marks int
+	row := d.Read(t.Context()).QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM erasures WHERE done_at IS NOT NULL), (SELECT count(*) FROM erased_ids)")
+	if err := row.Scan(&done, &marks); err != nil || done != 0 || marks != 1 || len(p.list()) != 0 {
+		t.Errorf("%d erasures are done, with %d marks and the removals %+v: %v", done, marks, p.list(), err)
+	}
+	close(proceed)
+	if err := <-erased; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.list()); n != 1 {
+		t.Errorf("%d removals of one erasure", n)
+	}
 }
 
 // The recovery of an erasure that the database does not know waits for the one that is

@@ -22,8 +22,8 @@
 // pipeline takes a shared lock of the database and reads the marks that concern its
 // records (Partition.Load); the transaction that writes marks takes the lock alone, so
 // it waits for those that do not know them, on any node. A node that takes a partition over
-// while an erasure is carried out does not wait for it, because the marks are there; it
-// waits only to recover one that the database does not know.
+// while an erasure is carried out does not wait for it: the marks are there, or it writes
+// those of its partition. It waits only to recover an erasure that the database does not know.
 //
 // # Takeover of a partition
 //

@@ -141,8 +141,16 @@ func (p *Partition) knowsAll(ctx context.Context, found []Erasure) (bool, error)
 }
 
 // recoverErasure carries out an erasure that the database does not know. It waits for the
-// erasure that is carried out.
+// erasure that is carried out. Of one that was requested from this database it writes only
+// the marks of the partition: the job of erasures, which has appended the record, answers
+// the request when the marks of all partitions are written and the data is deleted.
 func (p *Partition) recoverErasure(ctx context.Context, e *Erasure) error {
+	if requested, err := p.store.isRequested(ctx, e.ID); err != nil || requested {
+		if err == nil {
+			err = p.store.mark(ctx, p.memory.key, e, place{p.id, e.Seq})
+		}
+		return err
+	}
 	unlock, err := p.lockProcessing(ctx)
 	if err != nil {
 		return err

@@ -100,8 +100,18 @@ func (s *store) isDone(ctx context.Context, id string) (bool, error) {
 	return n > 0, nil
 }
 
+// isRequested reports whether the erasure was requested from this database: one that is
+// recovered from a log has no person.
+func (s *store) isRequested(ctx context.Context, id string) (bool, error) {
+	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND person_id <> 0", id).Count(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for erasure %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
 // isSettled reports whether the erasure was carried out, or was requested from this
-// database: an erasure that is recovered from a log has no person.
+// database.
 func (s *store) isSettled(ctx context.Context, id string) (bool, error) {
 	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND (done_at IS NOT NULL OR person_id <> 0)", id).Count(ctx)
 	if err != nil {
@@ -155,6 +165,18 @@ func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []p
 		}
 		for _, id := range e.DistinctIDs {
 			if err := s.addMarks(ctx, hashID(key, e.ProjectID, id), e, places); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// mark writes the marks of an erasure for one place, and leaves its row as it is.
+func (s *store) mark(ctx context.Context, key []byte, e *Erasure, p place) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		for _, id := range e.DistinctIDs {
+			if err := s.addMarks(ctx, hashID(key, e.ProjectID, id), e, []place{p}); err != nil {
 				return err
 			}
 		}
