@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -101,8 +100,8 @@ const chaosPartitions = 8
 
 func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 	c := &chaos{T: t, plan: plan, seed: seed, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
-	c.dir = filepath.Join(workDir(t), fmt.Sprint("chaos-", seed))
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+	var err error
+	if c.dir, err = os.MkdirTemp(workDir(t), fmt.Sprint("chaos-", seed, "-")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
