@@ -30,6 +30,15 @@ func (s *story) noteUnclear(events []told, err error) {
 	}
 }
 
+func (s *story) countUnclear(events []told) (n int) {
+	for _, e := range events {
+		if s.unclear[e.uuid] {
+			n++
+		}
+	}
+	return n
+}
+
 // checkLeft fails the round for events of erased persons that are stored, or have messages.
 // It returns the number of those that may be: a request that is repeated can reach the log a
 // second time, behind the erasure, and an event that arrives then makes a new person.
@@ -121,7 +130,9 @@ func (c *chaos) checkErased() {
 		c.Fatal(err)
 	}
 	late := c.story.checkLeft("at the end", found)
-	c.Logf("%d persons with %d distinct ids were erased; %d of their events arrived again", len(c.story.erased), len(ids), late)
+	_, left := c.story.sure()
+	c.Logf("%d persons with %d distinct ids were erased; of their %d events %d were sent again, and %d arrived behind the erasure",
+		len(c.story.erased), len(ids), len(left), c.story.countUnclear(left), late)
 	if late == 0 {
 		return
 	}
