@@ -206,6 +206,7 @@ func (c *chaos) check() {
 	c.Logf("the sink got %d events for %d, and for %d of erased persons", len(arrived), len(sure), len(left))
 	c.checkNotDelivered(left)
 	c.checkMessages(sure, left)
+	c.checkCount(sure)
 	c.checkDeadLetters()
 	c.checkPersons(stored, sure)
 	c.Logf("%d events acknowledged, %d stored", len(sure), len(stored))
