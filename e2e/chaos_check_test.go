@@ -193,6 +193,9 @@ func (c *chaos) check() {
 	if err != nil {
 		c.Fatal(err)
 	}
+	if c.clickhouse != nil {
+		c.Logf("ClickHouse has %d rows twice until it merges them", c.clickhouse.doubled.Load())
+	}
 	c.checkOnce(stored, known)
 	c.checkExport(stored)
 	c.checkOrder("the event store", stored, sure)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,7 @@ type eventServer struct {
 	*clickhousetest.Server
 	address string
 	client  *wire.Client // past the links
+	doubled atomic.Int64 // rows that storedRows read twice at its last call
 }
 
 // startClickHouse starts ClickHouse, with a link of each node to it.
@@ -71,6 +73,7 @@ func (s *eventServer) storedRows(ctx context.Context, condition string) (out []s
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var mixed error
+	doubled := 0
 	err = s.client.Query(ctx, "SELECT row, uuid, distinct_id, event FROM guidon_events WHERE project_id = 1 AND "+condition+" ORDER BY row", func(r *wire.Reader) error {
 		e := storedRow{row: r.Int(), uuid: r.UUID().String(), distinctID: r.String(), name: r.String()}
 		if r.Err != nil {
@@ -78,11 +81,12 @@ func (s *eventServer) storedRows(ctx context.Context, condition string) (out []s
 		}
 		if n := len(out); n == 0 || out[n-1].row != e.row {
 			out = append(out, e)
-		} else if out[n-1] != e {
+		} else if doubled++; out[n-1] != e {
 			mixed = fmt.Errorf("row %d is %+v and %+v", e.row, out[n-1], e)
 		}
 		return nil
 	})
+	s.doubled.Store(int64(doubled))
 	return out, errors.Join(err, mixed)
 }
 
