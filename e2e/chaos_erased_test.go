@@ -116,7 +116,8 @@ func (c *chaos) checkErased() {
 	if !c.options.erase {
 		return
 	}
-	c.awaitProgress("every erasure is carried out", c.erasuresOpen)
+	recorded := 0
+	c.awaitProgress("every erasure is carried out", func() (err error) { recorded, err = c.erasuresRecorded(); return err })
 	var ids []string
 	for _, l := range c.story.erased {
 		ids = append(ids, l.ids...)
@@ -131,8 +132,8 @@ func (c *chaos) checkErased() {
 	}
 	late := c.story.checkLeft("at the end", found)
 	_, left := c.story.sure()
-	c.Logf("%d persons with %d distinct ids were erased; of their %d events %d were sent again, and %d arrived behind the erasure",
-		len(c.story.erased), len(ids), len(left), c.story.countUnclear(left), late)
+	c.Logf("%d persons with %d distinct ids were erased, by %d recorded requests; of their %d events %d were sent again, and %d arrived behind the erasure",
+		len(c.story.erased), len(ids), recorded, len(left), c.story.countUnclear(left), late)
 	if late == 0 {
 		return
 	}
@@ -159,18 +160,22 @@ func (c *chaos) eraseAgain(ids []string) {
 	}
 }
 
-// erasuresOpen returns an error that counts the erasures that are not carried out.
-func (c *chaos) erasuresOpen() error {
+// erasuresRecorded returns the number of erasures, and an error while some are not carried
+// out.
+func (c *chaos) erasuresRecorded() (all int, err error) {
 	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer conn.Close(c.Context())
-	n := 0
-	if err := conn.QueryRow(c.Context(), "SELECT count(*) FROM erasures WHERE done_at IS NULL").Scan(&n); err != nil || n == 0 {
-		return err
+	open := 0
+	if err := conn.QueryRow(c.Context(), "SELECT count(*), count(*) FILTER (WHERE done_at IS NULL) FROM erasures").Scan(&all, &open); err != nil {
+		return 0, err
 	}
-	return fmt.Errorf("%d erasures are open", n)
+	if open > 0 {
+		err = fmt.Errorf("%d erasures are open", open)
+	}
+	return all, err
 }
 
 // selectLeft returns the uuids of the events of distinct ids that Postgres stores, or has a

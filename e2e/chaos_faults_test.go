@@ -47,15 +47,14 @@ func (c *chaos) injectFaults() {
 		}
 		f := c.newFault(bag[0], active)
 		bag = bag[1:]
-		if f == nil { // each target has a fault
-			continue
+		if f != nil { // else each target has a fault
+			c.notef("begin %s", f.name)
+			f.begin()
+			f.until = time.Now().Add(f.hold)
+			active = append(active, f)
+			time.Sleep(time.Duration(c.random.Int64N(int64(3 * time.Second))))
+			active = c.endFaults(active, c.plan.overlap-1)
 		}
-		c.notef("begin %s", f.name)
-		f.begin()
-		f.until = time.Now().Add(f.hold)
-		active = append(active, f)
-		time.Sleep(time.Duration(c.random.Int64N(int64(3 * time.Second))))
-		active = c.endFaults(active, c.plan.overlap-1)
 		if i%(perMeasure+1) == perMeasure {
 			active = c.endFaults(active, 0)
 			next()
