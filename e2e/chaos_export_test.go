@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,28 +12,30 @@ import (
 	"net/url"
 )
 
-// checkExport checks that the first node exports each stored event once, and no other.
+// checkExport checks that the first node exports each stored event once, and no other. Rows
+// that ClickHouse has are read once their insertion is recorded.
 func (c *chaos) checkExport(stored []string) {
 	c.Helper()
-	exported, err := c.exported()
-	if err != nil {
-		c.Fatal(err)
-	}
-	times := map[string]int{}
-	for _, id := range exported {
-		times[id]++
-	}
-	wrong := 0
-	for _, id := range stored {
-		if times[id] != 1 {
-			if wrong++; wrong <= 3 {
-				c.Errorf("event %s is stored and exported %d times", id, times[id])
+	c.awaitProgress("each stored event is exported once", func() error {
+		exported, err := c.exported()
+		if err != nil {
+			return err
+		}
+		times := map[string]int{}
+		for _, id := range exported {
+			times[id]++
+		}
+		wrong, first := 0, ""
+		for _, id := range stored {
+			if times[id] != 1 {
+				wrong, first = wrong+1, cmp.Or(first, fmt.Sprintf("%s %d times", id, times[id]))
 			}
 		}
-	}
-	if wrong > 0 || len(exported) != len(stored) {
-		c.Errorf("%d events are exported of %d stored ones, %d not once", len(exported), len(stored), wrong)
-	}
+		if wrong > 0 || len(exported) != len(stored) {
+			return fmt.Errorf("%d events are exported of %d stored ones, %d not once, such as %s", len(exported), len(stored), wrong, first)
+		}
+		return nil
+	})
 }
 
 // exported returns the uuids of the events that the first node exports.
