@@ -46,7 +46,7 @@ func (c *chaos) startClickHouse() {
 	}
 	s := &eventServer{Server: clickhousetest.StartServerOn(c.T, dir, web, native), address: fmt.Sprint("127.0.0.1:", web)}
 	var err error
-	if s.client, err = wire.New(clickHouseURL(s.address)); err != nil {
+	if s.client, err = wire.New(clickhouseURL(s.address)); err != nil {
 		c.Fatal(err)
 	}
 	for _, n := range c.nodes {
@@ -55,8 +55,8 @@ func (c *chaos) startClickHouse() {
 	c.clickhouse = s
 }
 
-// clickHouseURL returns the value of events.url for an address.
-func clickHouseURL(address string) string { return "clickhouse://default:hush@" + address + "/default" }
+// clickhouseURL returns the value of events.url for an address.
+func clickhouseURL(address string) string { return "clickhouse://default:hush@" + address + "/default" }
 
 // storedRow is an event in ClickHouse.
 type storedRow struct {

@@ -180,7 +180,7 @@ func (c *chaos) prepareNode(n *chaosNode) {
 		n.environment = append(n.environment, "GUIDON_JOURNAL_TAIL_BYTES=10000") // records are read from the broker
 	}
 	if n.events != nil {
-		n.environment = append(n.environment, "GUIDON_EVENTS_URL="+clickHouseURL(n.events.address))
+		n.environment = append(n.environment, "GUIDON_EVENTS_URL="+clickhouseURL(n.events.address))
 	}
 	if shift, ok := c.options.clocks[n.name]; ok {
 		c.shiftClock(n, shift)
