@@ -254,7 +254,7 @@ var mayImport = map[string][]string{
 	"core/eventlog/chunks":   {"core/journal"},
 	"core/eventlog/logstate": {"core/fault", "core/journal"},
 	"core/eventlog/kafka":    {"core/eventlog", "core/eventlog/chunks", "core/eventlog/cursors", "core/eventlog/logstate", "core/fault", "core/journal", "core/retry", "core/text"},
-	"core/eventlog/pglog":    {"core/cluster/notify", "core/db", "core/eventlog", "core/eventlog/chunks", "core/eventlog/cursors", "core/eventlog/logstate", "core/journal", "core/retry"},
+	"core/eventlog/pglog":    {"core/cluster/notify", "core/db", "core/db/pools", "core/eventlog", "core/eventlog/chunks", "core/eventlog/cursors", "core/eventlog/logstate", "core/journal", "core/retry"},
 	"core/cluster/onenode":   {"core/retry"},
 
 	// Ingestion.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/pools"
 )
 
 // store has the tables of the log, on connections of its own.
@@ -19,8 +20,14 @@ type store struct{ pool *pgxpool.Pool }
 // maxConnections bounds the connections of a log: one appends, the others read.
 const maxConnections = 4
 
+// openStore connects. Statements of the log follow the primary key. Without statistics,
+// which a table has only minutes after its first rows, PostgreSQL would collect and sort the
+// rest of the partition for each read.
 func openStore(ctx context.Context, d *db.DB) (store, error) {
 	cfg := d.Pool().Config()
+	for _, name := range []string{"enable_bitmapscan", "enable_seqscan"} {
+		pools.SetDefault(cfg.ConnConfig.RuntimeParams, name, "off")
+	}
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = maxConnections, 0, 0
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	return store{pool}, err
@@ -143,14 +150,16 @@ type row struct {
 	content []byte
 }
 
+const selectRows = `SELECT last, records, stored_at, content FROM (
+		SELECT *, sum(octet_length(content)) OVER (ORDER BY last) - octet_length(content) AS before FROM (
+			SELECT last, records, stored_at, content FROM log_batches
+			WHERE slot = $1 AND part = $2 AND last > $3 ORDER BY last LIMIT 1000) AS next) AS sized
+	WHERE before < $4 ORDER BY last`
+
 // rows returns rows of a partition in a segment whose newest number is above after: the
 // first, and those that follow it within maxBytes of content.
 func (s store) rows(ctx context.Context, slot int32, partition int, after int64, maxBytes int) ([]row, error) {
-	rows, err := s.pool.Query(ctx, `SELECT last, records, stored_at, content FROM (
-			SELECT *, sum(octet_length(content)) OVER (ORDER BY last) - octet_length(content) AS before FROM (
-				SELECT last, records, stored_at, content FROM log_batches
-				WHERE slot = $1 AND part = $2 AND last > $3 ORDER BY last LIMIT 1000) AS next) AS sized
-		WHERE before < $4 ORDER BY last`, slot, partition, after, maxBytes)
+	rows, err := s.pool.Query(ctx, selectRows, slot, partition, after, maxBytes)
 	if err != nil {
 		return nil, err
 	}
