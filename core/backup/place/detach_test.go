@@ -67,7 +67,7 @@ func directory(t *testing.T) place.Place {
 func TestHangingPlaceDoesNotDelay(t *testing.T) {
 	t.Parallel()
 	h := &hangingPlace{Place: directory(t), release: make(chan struct{})}
-	f, err := place.CreateDetached(t.Context(), h, "one", 0, 50*time.Millisecond)
+	f, err := place.CreateDetached(t.Context(), h, "one", 0, 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestHangingCreateAndCommit(t *testing.T) {
 		t.Errorf("create: %v", err)
 	}
 	c := &hangingPlace{Place: directory(t), release: make(chan struct{})}
-	f, err := place.CreateDetached(t.Context(), c, "one", 0, 20*time.Millisecond)
+	f, err := place.CreateDetached(t.Context(), c, "one", 0, 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestSilentStoreStalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := place.CreateDetached(t.Context(), p, "one", 0, 100*time.Millisecond)
+	f, err := place.CreateDetached(t.Context(), p, "one", 0, 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
