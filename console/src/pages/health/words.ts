@@ -85,7 +85,7 @@ function newDeadLetters({ sinks, worker }: DeadLetters): Trouble[] {
 }
 
 // troubles returns all that is wrong, the worst first. hour has the series hourly.
-export function troubles(r: Readiness, series: Series | undefined, hour: Series | undefined, dead: DeadLetters = { sinks: {}, worker: 0 }): Trouble[] {
+export function troubles(r: Readiness, series: Series | undefined, hour?: Series, dead: DeadLetters = { sinks: {}, worker: 0 }): Trouble[] {
   const found: Trouble[] = Object.entries(r.not_ready ?? {}).map(([part, why]) => ({ tone: 'bad', what: `${part}: ${why}`, fix: fixes[part] ?? 'The log of the server has the cause.' }))
   const bad = (what: string, fix: string) => found.push({ tone: 'bad', what, fix })
   const warn = (what: string, fix: string) => found.push({ tone: 'warn', what, fix })
