@@ -26,6 +26,7 @@ type Client struct {
 	url            string
 	user, password string
 	params         url.Values
+	insertion      time.Duration // insertionTimeout, but in tests
 }
 
 // New reads a URL such as clickhouse://user:password@host:8123/database. With
@@ -46,7 +47,7 @@ func New(raw string) (*Client, error) {
 	if u.Port() == "" {
 		u.Host += map[string]string{"http": ":8123", "https": ":8443"}[scheme]
 	}
-	c := &Client{url: scheme + "://" + u.Host + "/", user: "default", params: url.Values{"wait_end_of_query": {"1"}, "max_query_size": {"67108864"}}}
+	c := &Client{url: scheme + "://" + u.Host + "/", user: "default", insertion: insertionTimeout, params: url.Values{"wait_end_of_query": {"1"}, "max_query_size": {"67108864"}}}
 	if u.User != nil {
 		c.user = u.User.Username()
 		c.password, _ = u.User.Password()
@@ -86,8 +87,12 @@ func readTrust(u *url.URL) (*tls.Config, error) {
 	return c, nil
 }
 
-// requestTimeout bounds a statement that has no deadline.
-const requestTimeout = 10 * time.Minute
+// Bounds of a statement that has no deadline. An insertion has less: its node holds the lock
+// of the outbox, for which all others wait, and one without an answer is repeated.
+const (
+	requestTimeout   = 10 * time.Minute
+	insertionTimeout = time.Minute
+)
 
 // send runs a statement. With data the statement is in the URL. The body of the answer must
 // be closed.
@@ -166,9 +171,13 @@ func refused(res *http.Response, answer []byte) error {
 	return &Error{Code: code, Text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text), Reached: true}
 }
 
-// Exec runs a statement without rows.
+// Exec runs a statement without rows. With data, which is then not nil, it is an insertion.
 func (c *Client) Exec(ctx context.Context, statement string, data []byte, settings map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	timeout := requestTimeout
+	if data != nil {
+		timeout = c.insertion
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := c.send(ctx, statement, data, settings)
 	if err != nil {
