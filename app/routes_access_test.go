@@ -131,6 +131,9 @@ func (a access) publicVerdict(c *credential) string {
 // of credential, and compares the verdict with the table. A route without a line
 // and a line without a route are failures.
 func TestEveryRouteWithEveryCredential(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sends thousands of requests one after the other")
+	}
 	t.Parallel()
 	w := newAccessWorld(t)
 	table := readAccess(t)
