@@ -49,10 +49,9 @@ test-sqlite: ## Run all tests on SQLite only, for machines without Postgres
 	GUIDON_TEST_POSTGRES=none $(GO) test -timeout 10m ./...
 	@echo 'NOT TESTED on Postgres: a change needs make test'
 
-# cmd/guidon is left out: it starts servers as processes; app runs them within its tests.
 .PHONY: race
-race: postgres compiler ## Run the tests with the race detector, each on one database (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -vet=off -short -timeout 30m $$($(GO) list ./... | grep -v '/cmd/guidon$$')
+race: postgres compiler ## Run the tests of packages with concurrency with the race detector, each on one database (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -vet=off -short -timeout 30m $$(./.ci/race-packages)
 
 .PHONY: lint
 lint: ## Check the format and run golangci-lint, with go vet's checks
