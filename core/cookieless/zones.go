@@ -1,6 +1,7 @@
 package cookieless
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,8 @@ type zones struct {
 	count  atomic.Int32
 }
 
-// find returns the zone of a name: UTC for an empty or unknown one.
+// find returns the zone of a name: UTC for an empty or unknown one. It keeps a copy of the
+// name, which may be in the memory of a request that is used again.
 func (z *zones) find(name string) *time.Location {
 	if name == "" || name == "Local" || len(name) > 64 {
 		return time.UTC
@@ -28,6 +30,7 @@ func (z *zones) find(name string) *time.Location {
 		z.count.Add(-1)
 		return time.UTC
 	}
+	name = strings.Clone(name)
 	zone, err := time.LoadLocation(name)
 	if err != nil {
 		z.count.Add(-1) // unknown names of a client must not use up the room of known ones
