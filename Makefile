@@ -6,6 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO            ?= go
+# Of packages. bin/guidon is built with the flags of the tests, so that dependencies compile once.
 TRIMPATH      ?= -trimpath
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS       := -s -w -X main.version=$(VERSION)
@@ -51,7 +52,7 @@ test-sqlite: ## Run all tests on SQLite only, for machines without Postgres
 
 .PHONY: race
 race: postgres compiler ## Run the tests of packages with concurrency with the race detector, each on one database (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -vet=off -short -timeout 30m $$(./.ci/race-packages)
+	@packages="$$(./.ci/race-packages)"; set -x; CGO_ENABLED=1 $(GO) test -race -vet=off -short -timeout 30m $$packages
 
 .PHONY: lint
 lint: ## Check the format and run golangci-lint, with go vet's checks

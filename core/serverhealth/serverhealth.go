@@ -16,9 +16,8 @@
 //
 // A value of a counter is its increase since the sample before, per second of the Steps
 // between them: times Step it is the count, also of a server that ran for a part of the
-// first one. A counter that
-// is less than before, because label sets were removed, has no value for that sample. Percentiles
-// are those of the observations since the sample before, interpolated within the buckets
+// first one. A counter that is less than before, because label sets were removed, has no
+// value for that sample. Percentiles are those of the observations since the sample before, interpolated within the buckets
 // of the histogram; without observations there is no value. In the coarse ring, and where
 // a reader asks for longer steps, rates are means, and gauges and percentiles are the
 // largest value, so that peaks stay visible.

@@ -65,7 +65,7 @@ func BenchmarkTakeover(b *testing.B) {
 	})
 }
 
-// benchTakeover measures takeovers of a log that open opens anew.
+// benchTakeover measures takeovers of a log that open opens each time.
 func benchTakeover(b *testing.B, d *db.DB, open func() eventlog.Log) {
 	const behind = 10_000
 	l := open()

@@ -312,7 +312,7 @@ func (h *history) crash() {
 	}
 }
 
-// restore replaces the database by a backup. Nodes read their cursors anew before they
+// restore replaces the database by a backup. Nodes read their cursors again before they
 // process; those that do not know yet go on.
 func (h *history) restore() {
 	if len(h.backups) == 0 {
