@@ -93,27 +93,24 @@ func (s *store) insert(ctx context.Context, e *Erasure) error {
 
 // isDone reports whether the erasure was carried out.
 func (s *store) isDone(ctx context.Context, id string) (bool, error) {
-	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND done_at IS NOT NULL", id).Count(ctx)
-	if err != nil {
-		return false, fmt.Errorf("look for erasure %s: %w", id, err)
-	}
-	return n > 0, nil
+	return s.has(ctx, id, "done_at IS NOT NULL")
 }
 
 // isRequested reports whether the erasure was requested from this database: one that is
 // recovered from a log has no person.
 func (s *store) isRequested(ctx context.Context, id string) (bool, error) {
-	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND person_id <> 0", id).Count(ctx)
-	if err != nil {
-		return false, fmt.Errorf("look for erasure %s: %w", id, err)
-	}
-	return n > 0, nil
+	return s.has(ctx, id, "person_id <> 0")
 }
 
 // isSettled reports whether the erasure was carried out, or was requested from this
 // database.
 func (s *store) isSettled(ctx context.Context, id string) (bool, error) {
-	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND (done_at IS NOT NULL OR person_id <> 0)", id).Count(ctx)
+	return s.has(ctx, id, "(done_at IS NOT NULL OR person_id <> 0)")
+}
+
+// has reports whether there is an erasure with the id for which a condition holds.
+func (s *store) has(ctx context.Context, id, condition string) (bool, error) {
+	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ?", id).Where(condition).Count(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for erasure %s: %w", id, err)
 	}
@@ -163,29 +160,27 @@ func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []p
 		if err != nil {
 			return fmt.Errorf("record erasure: %w", err)
 		}
-		for _, id := range e.DistinctIDs {
-			if err := s.addMarks(ctx, hashID(key, e.ProjectID, id), e, places); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.addMarks(ctx, key, e, places)
 	})
 }
 
 // mark writes the marks of an erasure for one place, and leaves its row as it is.
 func (s *store) mark(ctx context.Context, key []byte, e *Erasure, p place) error {
-	return s.db.Tx(ctx, func(ctx context.Context) error {
-		for _, id := range e.DistinctIDs {
-			if err := s.addMarks(ctx, hashID(key, e.ProjectID, id), e, []place{p}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.db.Tx(ctx, func(ctx context.Context) error { return s.addMarks(ctx, key, e, []place{p}) })
 }
 
-// addMarks writes the marks of a distinct id.
-func (s *store) addMarks(ctx context.Context, h idHash, e *Erasure, places []place) error {
+// addMarks writes the marks of an erasure, for each of its distinct ids.
+func (s *store) addMarks(ctx context.Context, key []byte, e *Erasure, places []place) error {
+	for _, id := range e.DistinctIDs {
+		if err := s.addMarksOf(ctx, hashID(key, e.ProjectID, id), e, places); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMarksOf writes the marks of a distinct id.
+func (s *store) addMarksOf(ctx context.Context, h idHash, e *Erasure, places []place) error {
 	for _, p := range places {
 		at := *e
 		at.Seq = p.seq
