@@ -47,9 +47,12 @@ func (s *Service) appendToAll(ctx context.Context, data []byte) ([]place, error)
 
 // rememberOnLog appends the record to every partition, unless that was done, and
 // writes the marks. When it returns, every transaction of the pipeline on any node
-// that does not know the erasure has ended.
+// that does not know the erasure has ended. An erasure that is recovered from the log has
+// its records there, for which the owners of the partitions write the marks: a further
+// record would be behind events that were accepted after the erasure.
 func (s *Service) rememberOnLog(ctx context.Context, e *Erasure) error {
-	if e.Seq != 0 && e.Journal == s.journalID() {
+	recovered := e.PersonID == 0
+	if recovered || e.Seq != 0 && e.Journal == s.journalID() {
 		return nil // the marks were written with the number
 	}
 	data, err := e.record()

@@ -81,6 +81,45 @@ func crashAt(t *testing.T, d *db.DB, id, step string, n int) bool {
 	return crashed
 }
 
+// The job that carries erasures out finishes one that a crashed takeover has recovered, and
+// appends no further record: events that were accepted after the erasure stay.
+func TestJobAfterCrashedTakeover(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		l := &fakeLog{id: "crashed takeover/3"} // not the first partition
+		l.addRequests(1)
+		l.addErasure(t, "crashed takeover", "u")
+		l.addRequests(10)
+		ctx, crash := context.WithCancel(t.Context())
+		removed := &crashingPersons{before: func() error { crash(); return errCrash }, after: func() error { return nil }}
+		owner := newOwner(d, l, removed, cursorAt(0), 5)
+		if err := owner.recover(ctx, 0); err == nil {
+			t.Fatal("the takeover has not crashed")
+		}
+		removed.before = func() error { return nil }
+		job := newOwner(d, l, removed, cursorAt(0), 5).Service
+		job.id = "crashed takeover/0"
+		if err := job.processOpen(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if done, err := job.store.isDone(t.Context(), "crashed takeover"); !done || err != nil || removed.removed["u"] != 1 {
+			t.Errorf("done: %v, %v; removals %v", done, err, removed.removed)
+		}
+		takeOver(t, newOwner(d, l, removed, cursorAt(0), 5), 0)
+		requireRecovered(t, owner, l, 0)
+		if n := l.last(); n != 12 {
+			t.Errorf("the log has %d records", n)
+		}
+		marks, err := owner.Marks(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if marks.Verdict(1, "u", 1) != DropData || marks.Verdict(1, "u", 3) != Keep {
+			t.Errorf("verdicts %v, %v", marks.Verdict(1, "u", 1), marks.Verdict(1, "u", 3))
+		}
+	})
+}
+
 // crashingPersons call functions before and after each removal.
 type crashingPersons struct {
 	fakePersons
