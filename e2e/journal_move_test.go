@@ -118,6 +118,9 @@ func TestJournalMove(t *testing.T) {
 	}
 
 	launch(t, move.software)
+	if text, code := move.run(t, "journal", "move"); code == 0 || !strings.Contains(text, "stop them before the journal is moved") {
+		t.Errorf("a move beside a running server ends with %d: %s", code, text)
+	}
 	operators.url = "http://" + move.admin
 	operators.do(t, http.MethodPost, "/api/plugins/lines/resume", nil, nil, http.StatusOK)
 	checkStored(t, database, counts)

@@ -8,13 +8,16 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/logmove"
 )
 
 // Move appends what readers of the journal in a data directory have not done to the shared
-// log of cfg. It fails while a server uses the data directory. See logmove.Move.
+// log of cfg. It fails while a server uses the data directory, and while servers of the
+// database run: they could store moved events of an erased person before they read its
+// moved erasure. See logmove.Move.
 func Move(ctx context.Context, cfg Config, database db.Config, dataDir string, log *zap.Logger, o logmove.Options) (report logmove.Report, err error) {
 	if !cfg.Shared() {
 		return report, errors.New("there is no shared log: set journal.url")
@@ -31,6 +34,11 @@ func Move(ctx context.Context, cfg Config, database db.Config, dataDir string, l
 		return report, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if !o.DryRun {
+		if err := cluster.CheckNoNodes(ctx, d, "the journal is moved"); err != nil {
+			return report, err
+		}
+	}
 	j, err := journal.Open(cfg.Config, dataDir, log, nil)
 	if err != nil {
 		return report, err

@@ -485,6 +485,9 @@ func TestReplaceLog(t *testing.T) {
 			t.Errorf("replaced by %s while a node uses the log: %v", log, err)
 		}
 	}
+	if err := CheckNoNodes(t.Context(), first.db, "this"); err == nil || !strings.Contains(err.Error(), "(first, seen ") {
+		t.Errorf("the running node is not named: %v", err)
+	}
 	again := old("again")
 	if err := again.Start(t.Context()); err != nil {
 		t.Errorf("a node of the log that was not replaced: %v", err)
@@ -493,6 +496,9 @@ func TestReplaceLog(t *testing.T) {
 		if err := p.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := CheckNoNodes(t.Context(), first.db, "this"); err != nil {
+		t.Error(err)
 	}
 	late, started := old("late"), make(chan error, 1)
 	if err := replace("topic-b", func() {

@@ -22,12 +22,34 @@ func ReplaceLog(ctx context.Context, d *db.DB, id string) error {
 	if err != nil {
 		return err
 	}
-	var seen []string
-	err = d.Write(ctx).NewRaw(`SELECT name || ', seen ' || greatest(0, floor(extract(epoch FROM clock_timestamp() - seen_at)))::int || ' s ago'
-		FROM cluster_nodes WHERE seen_at > clock_timestamp() - interval '10 seconds' ORDER BY name`).Scan(ctx, &seen)
-	if err != nil || len(seen) == 0 {
+	seen, err := seenNodes(ctx, d)
+	if err != nil || seen == "" {
 		return err
 	}
 	return fmt.Errorf("servers of this database still use another log, or other partitions of this one (%s): stop them before this one starts with %s; one that was killed counts for 10 s: try again then",
-		strings.Join(seen, "; "), id)
+		seen, id)
+}
+
+// CheckNoNodes fails while nodes were seen lately, by the clock of the database: those that
+// were killed count for 10 seconds. action is what must wait for their end.
+func CheckNoNodes(ctx context.Context, d *db.DB, action string) error {
+	if !d.Postgres() {
+		return nil
+	}
+	seen, err := seenNodes(ctx, d)
+	if err != nil || seen == "" {
+		return err
+	}
+	return fmt.Errorf("servers of this database run (%s): stop them before %s; one that was killed counts for 10 s: try again then", seen, action)
+}
+
+// seenNodes returns the nodes that were seen in the last 10 seconds, in words; "" for none.
+func seenNodes(ctx context.Context, d *db.DB) (string, error) {
+	var seen []string
+	err := d.Write(ctx).NewRaw(`SELECT name || ', seen ' || greatest(0, floor(extract(epoch FROM clock_timestamp() - seen_at)))::int || ' s ago'
+		FROM cluster_nodes WHERE seen_at > clock_timestamp() - interval '10 seconds' ORDER BY name`).Scan(ctx, &seen)
+	if err != nil {
+		return "", fmt.Errorf("look for running nodes: %w", err)
+	}
+	return strings.Join(seen, "; "), nil
 }

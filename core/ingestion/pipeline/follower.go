@@ -124,7 +124,9 @@ func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journ
 	if isFenced(err) {
 		return at, f.worker.waitFenced(drainCtx, f.logger, err)
 	}
-	if err := f.commit.Flush(killCtx); err != nil {
+	if killCtx.Err() != nil {
+		f.logger.Info("batch at hand given up at stop; the next start processes it")
+	} else if err := f.commit.Flush(killCtx); err != nil {
 		f.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
 	return at, false

@@ -100,7 +100,9 @@ func (l *lane) runFromCursor(drainCtx, killCtx context.Context) (again bool) {
 		l.setWaiting(err)
 		return l.waitFenced(drainCtx, l.logger, err)
 	}
-	if err := l.commit.Flush(killCtx); err != nil {
+	if killCtx.Err() != nil {
+		l.logger.Info("batch at hand given up at stop; the next start processes it")
+	} else if err := l.commit.Flush(killCtx); err != nil {
 		l.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
 	return false

@@ -72,7 +72,7 @@ func benchNode(b *testing.B, d *db.DB, log eventlog.Log) (*unit.Set, *shares) {
 	return set, s
 }
 
-func fillLog(b *testing.B, log eventlog.Log, requests int) {
+func fillLog(b testing.TB, log eventlog.Log, requests int) {
 	b.Helper()
 	split := event.NewSplitter(func(project int64, id string) int { return eventlog.PartitionOf(project, id, log.Partitions()) })
 	for i := range requests {
@@ -93,7 +93,7 @@ func fillLog(b *testing.B, log eventlog.Log, requests int) {
 	}
 }
 
-func waitForEvents(b *testing.B, d *db.DB, want int) {
+func waitForEvents(b testing.TB, d *db.DB, want int) {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var n int

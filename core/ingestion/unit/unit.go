@@ -53,8 +53,8 @@ func (u *Unit) start() {
 	u.service.Go(u.run)
 }
 
-// stop finishes the batches at hand and waits for them. When ctx ends first, they are
-// rolled back; the next owner processes them.
+// stop finishes the batches at hand and waits for them. When ctx or the time of workerStop
+// ends first, they are rolled back; the next owner processes them.
 func (u *Unit) stop(ctx context.Context) { _ = u.service.Stop(ctx) }
 
 // startBackoff is the pause between attempts to start without a log or a database.
@@ -72,8 +72,13 @@ type component interface {
 // sink does not answer in this time is sent again by the next owner.
 const partStop = 5 * time.Second
 
-// run starts the worker, then the followers, and stops them in the other order. The
-// parts do not wait for them.
+// workerStop bounds the stop of the worker and of the followers: no node processes the
+// partition meanwhile. A transaction that takes longer is rolled back, and the next owner
+// processes its batch.
+const workerStop = 700 * time.Millisecond
+
+// run starts the worker, then the followers, and stops all of them at once. The parts do
+// not wait for them.
 func (u *Unit) run(drainCtx, killCtx context.Context) {
 	var stopping sync.WaitGroup
 	defer stopping.Wait()
@@ -105,10 +110,14 @@ func (u *Unit) run(drainCtx, killCtx context.Context) {
 		return nil
 	}, func(err error) { u.logger.Warn("waiting to read the partition", zap.Error(err)) })
 	<-drainCtx.Done()
-	var errs []error
+	ctx, cancel := context.WithTimeout(killCtx, workerStop)
+	defer cancel()
+	errs := make([]error, started)
+	var ending sync.WaitGroup
 	for i := range started {
-		errs = append(errs, parts[started-1-i].Stop(killCtx))
+		ending.Go(func() { errs[i] = parts[i].Stop(ctx) })
 	}
+	ending.Wait()
 	if err := errors.Join(errs...); err != nil {
 		u.logger.Warn("partition not stopped cleanly", zap.Error(err))
 	}
