@@ -94,8 +94,8 @@ simulate: ## Simulate ROUNDS (default 1000) random runs of worker, sinks and lea
 	GUIDON_SEEDS=$${ROUNDS:-1000} $(GO) test ./core/simulation -count=1 -timeout 80m
 
 .PHONY: cluster-chaos
-cluster-chaos: build clickhouse postgres ## Kill, stop and cut off nodes, Kafka, Postgres and ClickHouse under load in ROUNDS (default 1) rounds of EVENTS (200000) and check for lost events (SEED=n repeats one, LOG=postgres, STORE=clickhouse and ERASE=1 give all of them the log in Postgres, events in ClickHouse, erased persons)
-	CHAOS_ROUNDS=$${ROUNDS:-1} CHAOS_SEED=$${SEED:-} CHAOS_EVENTS=$${EVENTS:-} CHAOS_LOG=$${LOG:-} CHAOS_STORE=$${STORE:-} CHAOS_ERASE=$${ERASE:-} ./e2e/run -run 'TestClusterChaos$$|TestBadClocks$$' -timeout 20h
+cluster-chaos: build clickhouse postgres ## Kill, stop and cut off nodes, Kafka, Postgres and ClickHouse under load in ROUNDS (default 1) rounds of EVENTS (200000) with FAULTS (28) faults and check for lost events (SEED=n repeats one, LOG=postgres, STORE=clickhouse and ERASE=1 give all of them the log in Postgres, events in ClickHouse, erased persons)
+	CHAOS_ROUNDS=$${ROUNDS:-1} CHAOS_SEED=$${SEED:-} CHAOS_EVENTS=$${EVENTS:-} CHAOS_FAULTS=$${FAULTS:-} CHAOS_LOG=$${LOG:-} CHAOS_STORE=$${STORE:-} CHAOS_ERASE=$${ERASE:-} ./e2e/run -run 'TestClusterChaos$$|TestBadClocks$$' -timeout 20h
 
 .PHONY: powercut
 powercut: build ## Cut the power under load ROUNDS times (default 20; POWERCUT_SEED=1 selects what is lost; Linux, root, FUSE) and check for lost events

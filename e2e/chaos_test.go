@@ -59,7 +59,7 @@ func TestClusterChaos(t *testing.T) {
 		plan.events, plan.people = int(n), max(16, int(n)/100)
 	}
 	if n := chaosSetting(t, "CHAOS_FAULTS"); n > 0 {
-		plan.faults = int(n)
+		plan.faults, plan.measured = int(n), max(1, min(plan.measured, int(n)/9))
 	}
 	if n := chaosSetting(t, "CHAOS_SEED"); n > 0 {
 		seed = n
