@@ -160,6 +160,36 @@ func TestEventsOfATrickleShareTransactions(t *testing.T) {
 	})
 }
 
+// The batch that waits for a transaction gets the events that come meanwhile.
+func TestEventsOfASlowTransactionShareTheNext(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		j, cfg := openJournal(t, t.TempDir()), workerConfig()
+		cfg.Worker.Linger, cfg.Worker.MaxEvents = 0, 20
+		begun, goOn := make(chan struct{}, 10), make(chan struct{})
+		s := &stage{db: d, fail: func([]*sdk.Event) error {
+			begun <- struct{}{}
+			<-goOn
+			return nil
+		}}
+		w := startWorker(t, cfg, j, d, nil, s)
+		accept(t, j, "0")
+		<-begun
+		for n := range 30 {
+			accept(t, j, strconv.Itoa(n+1))
+			time.Sleep(2 * time.Millisecond)
+		}
+		eventually(t, "the next batch is full", func() bool { return w.Status().Read == 21 })
+		close(goOn)
+		eventually(t, "all events are processed", func() bool { return len(s.list()) == 31 })
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.calls != 3 {
+			t.Errorf("%d transactions, want 3", s.calls)
+		}
+	})
+}
+
 func stopWorker(tb testing.TB, w *pipeline.Worker) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -217,13 +217,36 @@ func (l *lane) readBatches(ctx context.Context, ready chan<- *reader.Batch, spar
 		case <-ctx.Done():
 			return
 		}
-		if !l.fillBatch(ctx, b, &backoff) {
+		if !l.fillBatch(ctx, b, &backoff) || !l.handOver(ctx, ready, b) {
 			return
 		}
+	}
+}
+
+// growInterval is how often a batch that waits for the transaction before it takes what
+// has come meanwhile.
+const growInterval = 20 * time.Millisecond
+
+// handOver gives b to processBatches; false when ctx ends. The longer that is busy, the
+// more events b gets, up to the limits of a batch: a database that is slow, or whose rows
+// others have locked, gets fewer and larger transactions.
+func (l *lane) handOver(ctx context.Context, ready chan<- *reader.Batch, b *reader.Batch) bool {
+	grow := time.NewTicker(growInterval)
+	defer grow.Stop()
+	for {
 		select {
 		case ready <- b:
+			return true
 		case <-ctx.Done():
-			return
+			return false
+		case <-grow.C:
+			if l.status.Load().Waiting != nil { // the database is away
+				continue
+			}
+			full, err := l.reader.Fill(ctx, b, l.maxEvents(), l.cfg.MaxBytes)
+			if l.filled.Store(b.End.Count); full || err != nil { // the next batch meets the error
+				grow.Stop()
+			}
 		}
 	}
 }
@@ -232,15 +255,18 @@ func (l *lane) readBatches(ctx context.Context, ready chan<- *reader.Batch, spar
 // the live lane waits.
 const maxHistoricalEvents = 1000
 
+func (l *lane) maxEvents() int {
+	if l.historical {
+		return min(l.cfg.MaxEvents, maxHistoricalEvents)
+	}
+	return l.cfg.MaxEvents
+}
+
 // fillBatch waits until there are events to process and puts them into b.
 func (l *lane) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Backoff) bool {
 	b.Reset(l.reader.Position())
-	limit := l.cfg.MaxEvents
-	if l.historical {
-		limit = min(limit, maxHistoricalEvents)
-	}
 	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{
-		MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger,
+		MaxEvents: l.maxEvents(), MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger,
 		More: func() bool { return l.linger(ctx) }, Idle: l.isIdle, SkipDelay: l.skipDelay(),
 	})
 	l.begun = time.Now()
