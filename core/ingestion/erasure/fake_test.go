@@ -25,6 +25,7 @@ type fakeLog struct {
 	records []journal.Record
 	limit   int                      // of records of a read; 0: none
 	read    int                      // records read
+	appends int                      // calls of Append
 	onRead  func(after uint64) error // before each read; may be nil
 	damaged map[uint64]bool          // numbers that cannot be read
 }
@@ -36,6 +37,7 @@ func (l *fakeLog) Partitions() int { return 1 }
 func (l *fakeLog) Append(_ context.Context, parts []eventlog.Part) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.appends++
 	for _, p := range parts {
 		l.records = append(l.records, journal.Record{Seq: uint64(len(l.records) + 1), Data: p.Data})
 	}

@@ -3,7 +3,10 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
 )
@@ -25,17 +28,19 @@ type place struct {
 	seq     uint64
 }
 
-// appendToAll appends the record of an erasure to every partition.
-func (s *Service) appendToAll(ctx context.Context, data []byte) ([]place, error) {
-	parts := make([]eventlog.Part, s.partitions.Partitions())
-	for i := range parts {
-		parts[i] = eventlog.Part{Partition: i, Data: data}
+// appendToAll appends the records of erasures to every partition, and returns their marks.
+func (s *Service) appendToAll(ctx context.Context, records [][]byte) ([]place, error) {
+	var parts []eventlog.Part
+	for i := range s.partitions.Partitions() {
+		for _, data := range records {
+			parts = append(parts, eventlog.Part{Partition: i, Data: data})
+		}
 	}
 	if err := s.partitions.Append(ctx, parts); err != nil {
 		return nil, fmt.Errorf("append erasure to the log: %w", err)
 	}
-	places := make([]place, len(parts))
-	for i := range parts {
+	places := make([]place, s.partitions.Partitions())
+	for i := range places {
 		stats, err := s.partitions.Partition(i, 0).Stats(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("read the state of partition %d: %w", i, err)
@@ -45,30 +50,63 @@ func (s *Service) appendToAll(ctx context.Context, data []byte) ([]place, error)
 	return places, nil
 }
 
-// rememberOnLog appends the record to every partition, unless that was done, and
-// writes the marks. When it returns, every transaction of the pipeline on any node
-// that does not know the erasure has ended. An erasure that is recovered from the log has
-// its records there, for which the owners of the partitions write the marks: a further
-// record would be behind events that were accepted after the erasure.
-func (s *Service) rememberOnLog(ctx context.Context, e *Erasure) error {
+// isOnLog reports whether the records of an erasure are in the partitions. The marks were
+// written with the number. An erasure that is recovered from the log has its records
+// there, for which the owners of the partitions write the marks: a further record would be
+// behind events that were accepted after the erasure.
+func (s *Service) isOnLog(e *Erasure) bool {
 	recovered := e.PersonID == 0
-	if recovered || e.Seq != 0 && e.Journal == s.journalID() {
-		return nil // the marks were written with the number
+	return recovered || e.Seq != 0 && e.Journal == s.journalID()
+}
+
+// rememberOnLog appends the records of erasures to every partition, unless that was done,
+// and writes the marks. When it returns, every transaction of the pipeline on any node
+// that does not know the erasures has ended.
+func (s *Service) rememberOnLog(ctx context.Context, list ...*Erasure) error {
+	list = slices.DeleteFunc(slices.Clone(list), s.isOnLog)
+	if len(list) == 0 {
+		return nil
 	}
-	data, err := e.record()
+	records := make([][]byte, len(list))
+	for i, e := range list {
+		var err error
+		if records[i], err = e.record(); err != nil {
+			return err
+		}
+	}
+	places, err := s.appendToAll(ctx, records)
 	if err != nil {
 		return err
 	}
-	places, err := s.appendToAll(ctx, data)
-	if err != nil {
-		return err
+	for _, e := range list {
+		e.Journal, e.Seq = places[0].journal, places[0].seq
 	}
-	e.Journal, e.Seq = places[0].journal, places[0].seq
-	if err := s.store.remember(ctx, s.memory.key, e, places, true); err != nil {
-		e.Seq = 0
+	if err := s.store.remember(ctx, s.memory.key, list, places, true); err != nil {
+		for _, e := range list {
+			e.Seq = 0
+		}
 		return err
 	}
 	return nil
+}
+
+// maxTogether bounds the erasures that share an append and a transaction.
+const maxTogether = 100
+
+// rememberTogether remembers open erasures in groups: the lock of the transaction that
+// writes marks waits for the transactions of the pipeline on all nodes, and they for it.
+// An erasure whose group fails is remembered when it is carried out.
+func (s *Service) rememberTogether(ctx context.Context, open []Erasure) {
+	for part := range slices.Chunk(open, maxTogether) {
+		list := make([]*Erasure, len(part))
+		for i := range part {
+			list[i] = &part[i]
+		}
+		if err := s.rememberOnLog(ctx, list...); err != nil {
+			s.log.Warn("erasures not remembered together; remembering one after the other", zap.Int("erasures", len(list)), zap.Error(err))
+			return
+		}
+	}
 }
 
 // Partition has the erasures of one partition of a log, for the pipeline.

@@ -120,6 +120,48 @@ func TestJobAfterCrashedTakeover(t *testing.T) {
 	})
 }
 
+// Erasures that wait share an append and a transaction; each is removed.
+func TestErasuresAreRememberedTogether(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		l := &fakeLog{id: "together/0"}
+		l.addRequests(3)
+		removed := &fakePersons{}
+		p := newOwner(d, l, removed, cursorAt(0), 5)
+		const n = maxTogether + 20
+		for i := range n {
+			e := &Erasure{
+				Removal: persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: []string{fmt.Sprint("u", i)}, Events: true},
+				ID:      fmt.Sprint("together ", i), RequestedAt: time.Unix(1_700_000_000+int64(i), 0).UTC(),
+			}
+			if err := p.store.insert(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.processOpen(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if l.appends != 3 || l.last() != 3+n { // the requests, and two groups
+			t.Errorf("%d appends, %d records", l.appends, l.last())
+		}
+		takeOver(t, p, 0)
+		requireRecovered(t, p, l, 0)
+		marks, err := p.Marks(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			id := fmt.Sprint("u", i)
+			if removed.removed[id] != 1 || marks.Verdict(1, id, 3) != DropData || marks.Verdict(1, id, l.last()+1) != Keep {
+				t.Errorf("%s: %d removals, verdicts %v, %v", id, removed.removed[id], marks.Verdict(1, id, 3), marks.Verdict(1, id, l.last()+1))
+			}
+		}
+		if open, err := p.store.open(t.Context(), 1); err != nil || len(open) > 0 {
+			t.Errorf("open: %v, %v", open, err)
+		}
+	})
+}
+
 // crashingPersons call functions before and after each removal.
 type crashingPersons struct {
 	fakePersons

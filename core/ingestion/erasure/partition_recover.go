@@ -159,7 +159,7 @@ func (p *Partition) recoverErasure(ctx context.Context, e *Erasure) error {
 	if err := p.store.insert(ctx, e); err != nil {
 		return err
 	}
-	if err := p.store.remember(ctx, p.memory.key, e, []place{{p.id, e.Seq}}, false); err != nil {
+	if err := p.store.remember(ctx, p.memory.key, []*Erasure{e}, []place{{p.id, e.Seq}}, false); err != nil {
 		return err
 	}
 	if done, err := p.store.isDone(ctx, e.ID); err != nil || done {

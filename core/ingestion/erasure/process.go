@@ -51,7 +51,7 @@ func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
 	if err := s.load(drainCtx); err != nil {
 		return err
 	}
-	open, err := s.store.open(drainCtx, 1000)
+	open, err := s.openErasures(drainCtx, killCtx)
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,21 @@ func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
+}
+
+// openErasures returns the erasures that are not done. On a log in partitions they are
+// remembered together.
+func (s *Service) openErasures(drainCtx, killCtx context.Context) ([]Erasure, error) {
+	unlock, err := s.lockProcessing(drainCtx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	open, err := s.store.open(drainCtx, 1000)
+	if err == nil && s.partitions != nil && len(open) > 1 {
+		s.rememberTogether(killCtx, open)
+	}
+	return open, err
 }
 
 // lockProcessing waits until no erasure is carried out; the caller calls unlock. It fails
@@ -163,7 +178,7 @@ func (s *Service) remember(ctx context.Context, e *Erasure) error {
 		}
 		e.Journal = s.journalID()
 	}
-	if err := s.store.remember(ctx, s.memory.key, e, []place{{e.Journal, e.Seq}}, false); err != nil {
+	if err := s.store.remember(ctx, s.memory.key, []*Erasure{e}, []place{{e.Journal, e.Seq}}, false); err != nil {
 		return err
 	}
 	s.memory.publish(e)

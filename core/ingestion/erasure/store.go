@@ -139,9 +139,10 @@ func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 	return out, nil
 }
 
-// remember writes the number of the journal record and the hashes, with a mark for each
-// place. A done erasure stays without distinct ids. With wait, transactions that hold the lock have ended when it returns.
-func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []place, wait bool) error {
+// remember writes the numbers of the journal records of erasures and the hashes, with a mark
+// for each place. A done erasure stays without distinct ids. With wait, transactions that
+// hold the lock have ended when it returns.
+func (s *store) remember(ctx context.Context, key []byte, list []*Erasure, places []place, wait bool) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := cluster.Fence(ctx); err != nil {
 			return err
@@ -151,17 +152,31 @@ func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []p
 				return err
 			}
 		}
-		ids, err := json.Marshal(e.DistinctIDs)
-		if err != nil {
-			return fmt.Errorf("encode distinct ids: %w", err)
+		for _, e := range list {
+			if err := s.setRecord(ctx, e); err != nil {
+				return err
+			}
+			if err := s.addMarks(ctx, key, e, places); err != nil {
+				return err
+			}
 		}
-		_, err = s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", e.Journal).Set("seq = ?", int64(e.Seq)).
-			Set("distinct_ids = ?", string(ids)).Where("id = ? AND done_at IS NULL", e.ID).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("record erasure: %w", err)
-		}
-		return s.addMarks(ctx, key, e, places)
+		return nil
 	})
+}
+
+// setRecord writes the number of the record of an erasure that is not done, and its
+// distinct ids.
+func (s *store) setRecord(ctx context.Context, e *Erasure) error {
+	ids, err := json.Marshal(e.DistinctIDs)
+	if err != nil {
+		return fmt.Errorf("encode distinct ids: %w", err)
+	}
+	_, err = s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", e.Journal).Set("seq = ?", int64(e.Seq)).
+		Set("distinct_ids = ?", string(ids)).Where("id = ? AND done_at IS NULL", e.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record erasure: %w", err)
+	}
+	return nil
 }
 
 // mark writes the marks of an erasure for one place, and leaves its row as it is.
