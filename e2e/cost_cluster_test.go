@@ -155,6 +155,24 @@ func (c *costCluster) settle(t *testing.T) {
 	time.Sleep(2 * time.Second)
 }
 
+// topicBytes returns the size of the topic on the disk of the broker, 0 without one.
+func (c *costCluster) topicBytes(t *testing.T) (sum int64) {
+	t.Helper()
+	if c.variant.log != "kafka" {
+		return 0
+	}
+	files, err := filepath.Glob(filepath.Join(c.broker.dir, "data", c.database+"-*", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil { // a segment may have been deleted
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
 // metric is the sum of a metric over its labels and all nodes.
 func (c *costCluster) metric(name string) (sum float64) {
 	for _, n := range c.nodes {

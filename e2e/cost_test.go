@@ -137,6 +137,7 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 	for _, load := range loads {
 		c.settle(t)
 		saved := c.saveProfiles(t, load)
+		logged := c.topicBytes(t)
 		before, begin := c.usage(t), time.Now()
 		var l costLoad
 		switch load {
@@ -173,6 +174,9 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 		b.add(t, v, load+": Postgres, µs CPU an event", micros(used.postgres)/n)
 		b.add(t, v, load+": accept p50, ms", millis(latency[len(latency)/2]))
 		b.add(t, v, load+": accept p99, ms", millis(latency[len(latency)*99/100]))
+		if v.log == "kafka" {
+			b.add(t, v, load+": bytes an event in the topic", float64(c.topicBytes(t)-logged)/n)
+		}
 		if l.rate == 0 {
 			b.add(t, v, load+": accepted a second", n/sent.Seconds())
 			b.add(t, v, load+": processed a second", n/took.Seconds())
