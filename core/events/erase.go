@@ -49,12 +49,22 @@ func (s *Service) PersonDeleted(ctx context.Context, projectID, personID int64) 
 	return s.shared.callHooks(ctx, e)
 }
 
-// PersonsMerged records that the events of a person belong to another person from
+// PersonsMerged records that the events of the persons from belong to the persons into from
 // now on. It is a hook of merges and joins their transaction.
-func (s *Service) PersonsMerged(ctx context.Context, projectID, from, into int64) error {
-	e := &Erased{ProjectID: projectID, PersonID: from, MergedInto: into}
-	if err := s.shared.recordErased(ctx, e, 0, 1); err != nil {
-		return fmt.Errorf("record a merge of persons: %w", err)
+func (s *Service) PersonsMerged(ctx context.Context, projectID int64, from, into []int64) error {
+	all := int64(len(from))
+	e := Erased{ProjectID: projectID}
+	if err := s.shared.recordErased(ctx, &e, 0, all); err != nil {
+		return fmt.Errorf("record merges of persons: %w", err)
 	}
-	return s.shared.callHooks(ctx, e)
+	before := e.Before.Persons
+	for i := range from {
+		one := e
+		one.PersonID, one.MergedInto = from[i], into[i]
+		one.Before.Persons, one.After.Persons = before+int64(i), before+int64(i)+1
+		if err := s.shared.callHooks(ctx, &one); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -166,10 +166,10 @@ func TestCheckpointReportsChanges(t *testing.T) {
 			t.Errorf("the row of an erased last event is used again: %+v", st)
 		}
 
-		if err := s.PersonsMerged(t.Context(), 1, 2, 3); err != nil {
+		if err := s.PersonsMerged(t.Context(), 1, []int64{2, 3}, []int64{3, 4}); err != nil {
 			t.Fatal(err)
 		}
-		if st := standing(2); standing(1).Persons != 1 || st.Persons != 0 {
+		if st := standing(2); standing(1).Persons != 2 || st.Persons != 0 {
 			t.Errorf("after people moved %+v, elsewhere %+v", standing(1), st)
 		}
 	})

@@ -303,9 +303,15 @@ func TestHashKeys(t *testing.T) {
 		if got := get("ada", "bob"); got != "map[one:anon two:anon]" {
 			t.Errorf("hash keys of both persons: %s", got)
 		}
-		if err := store.MergePersons(ctx, 1, 2, 1); err != nil {
+		h.sql(`INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key) VALUES (1, 3, 'one', 'threes'), (1, 3, 'three', 'threes')`)
+		// By way of person 2, which has a key of its own for the first flag.
+		if err := store.MergePersons(ctx, 1, []int64{3, 4, 2}, []int64{2, 2, 1}); err != nil {
 			t.Fatal(err)
 		}
+		if keys, err := store.HashKeysOf(ctx, 1, []int64{1, 2, 3}); err != nil || fmt.Sprint(keys) != "map[1:map[one:anon three:threes two:anon]]" {
+			t.Errorf("hash keys after the merges: %v, %v", keys, err)
+		}
+		h.sql(`DELETE FROM feature_flag_hash_keys WHERE flag_key = 'three'`)
 		if got := get("ada", ""); got != "map[one:anon two:anon]" {
 			t.Errorf("after the merge: %s", got)
 		}

@@ -92,7 +92,7 @@ func mergeBeforeTheLock(t *testing.T) bool {
 
 	merging, commit := make(chan struct{}), make(chan struct{})
 	merger := service(t, d)
-	merger.OnMerge(func(context.Context, int64, int64, int64) error {
+	merger.OnMerge(func(context.Context, int64, []int64, []int64) error {
 		close(merging)
 		<-commit
 		return nil

@@ -489,11 +489,15 @@ func TestMergeHooks(t *testing.T) {
 		}
 		a, b, c := id("a"), id("b"), id("c")
 		var got []string
-		s.OnMerge(func(ctx context.Context, project, from, into int64) error {
-			var n int
-			err := d.Read(ctx).NewRaw("SELECT count(*) FROM persons WHERE id IN (?, ?)", from, into).Scan(ctx, &n)
-			got = append(got, fmt.Sprint(project, from, into, n))
-			return err
+		s.OnMerge(func(ctx context.Context, project int64, from, into []int64) error {
+			for i := range from {
+				var n int
+				if err := d.Read(ctx).NewRaw("SELECT count(*) FROM persons WHERE id IN (?, ?)", from[i], into[i]).Scan(ctx, &n); err != nil {
+					return err
+				}
+				got = append(got, fmt.Sprint(project, from[i], into[i], n))
+			}
+			return nil
 		})
 		// n is made and merged away in this batch: other packages do not know it.
 		process(t, s, evs(`x n`, `$merge_dangerously n {"alias":"a"}`, `$merge_dangerously b {"alias":"n"}`,

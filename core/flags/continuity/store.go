@@ -92,9 +92,28 @@ func (s *Store) addHashKeys(ctx context.Context, projectID int64, persons []int6
 	}
 }
 
-// MergePersons moves the hash keys of the person from to the person into. Existing
-// hash keys of into stay. It joins the transaction of the merge.
-func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) error {
+// MergePersons moves the hash keys of the persons from to the persons into, in the order of
+// the merges. Existing hash keys of a person in into stay. It joins the transaction of the
+// merges.
+func (s *Store) MergePersons(ctx context.Context, projectID int64, from, into []int64) error {
+	var owners []int64
+	err := s.db.Read(ctx).NewSelect().Model((*hashKeyRow)(nil)).ColumnExpr("DISTINCT person_id").Where("person_id IN (?)", bun.List(from)).Scan(ctx, &owners)
+	if err != nil {
+		return fmt.Errorf("look for hash keys of merged persons: %w", err)
+	}
+	for i := range from {
+		if !slices.Contains(owners, from[i]) {
+			continue // as most of them
+		}
+		if err := s.mergePerson(ctx, projectID, from[i], into[i]); err != nil {
+			return err
+		}
+		owners = append(owners, into[i])
+	}
+	return nil
+}
+
+func (s *Store) mergePerson(ctx context.Context, projectID, from, into int64) error {
 	// Raw: an insert from a select that ignores conflicts.
 	_, err := s.db.Write(ctx).NewRaw(
 		`INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key)

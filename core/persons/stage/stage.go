@@ -37,11 +37,12 @@ import (
 // conflict one of the nodes makes progress.
 const maxAttempts = 12
 
-// MergeHook moves the data of another package from the person from to the
-// person into. It runs inside the transaction of the merge, before from is
-// deleted; an error rolls the whole batch back. Where both persons have data,
+// MergeHook moves the data of another package from the persons from to the persons into,
+// for the merges of a batch in their order: from[i] was merged into into[i], which may be
+// from[k] of a later merge. It runs inside the transaction of the merges, before the
+// persons are deleted; an error rolls the whole batch back. Where both persons have data,
 // that of into wins.
-type MergeHook func(ctx context.Context, projectID, from, into int64) error
+type MergeHook func(ctx context.Context, projectID int64, from, into []int64) error
 
 // Deps are the settings and callbacks of a Stage.
 type Deps struct {
@@ -182,21 +183,26 @@ func (s *Stage) applyBatch(ctx context.Context, b *batchState, plan *loadPlan, e
 	return s.store.save(ctx, b, func(ctx context.Context) error { return s.runMergeHooks(ctx, b) })
 }
 
-// runMergeHooks calls the hooks for each merge of stored persons, in order. A
+// runMergeHooks calls the hooks with the merges of stored persons, in order. A
 // person created and merged within the batch is unknown to other packages.
 func (s *Stage) runMergeHooks(ctx context.Context, b *batchState) error {
+	var from, into []int64
 	for _, m := range b.merges {
-		into := m.into
-		for into.id == 0 {
-			into = into.into
-		}
 		if m.from.id == 0 {
 			continue
 		}
-		for _, hook := range s.mergeHooks {
-			if err := hook(ctx, b.project, m.from.id, into.id); err != nil {
-				return fmt.Errorf("follow the merge of person %d into %d: %w", m.from.id, into.id, err)
-			}
+		to := m.into
+		for to.id == 0 {
+			to = to.into
+		}
+		from, into = append(from, m.from.id), append(into, to.id)
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	for _, hook := range s.mergeHooks {
+		if err := hook(ctx, b.project, from, into); err != nil {
+			return fmt.Errorf("follow the merge of persons %v into %v: %w", from, into, err)
 		}
 	}
 	return nil
