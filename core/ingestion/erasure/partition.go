@@ -67,6 +67,9 @@ func (s *Service) rememberOnLog(ctx context.Context, list ...*Erasure) error {
 	if len(list) == 0 {
 		return nil
 	}
+	if err := s.store.begin(ctx, s.journalID(), list); err != nil {
+		return err
+	}
 	records := make([][]byte, len(list))
 	for i, e := range list {
 		var err error

@@ -116,10 +116,10 @@ func (s *Service) finish(e *Erasure, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if done := s.waiting[e.ID]; done != nil {
+	for _, done := range s.waiting[e.ID] {
 		done <- err
-		delete(s.waiting, e.ID)
 	}
+	delete(s.waiting, e.ID)
 }
 
 // carryOut records, remembers and deletes. Each step may be repeated.
@@ -168,6 +168,9 @@ func (s *Service) remember(ctx context.Context, e *Erasure) error {
 		return s.rememberOnLog(ctx, e)
 	}
 	if e.Seq == 0 || e.Journal != s.journalID() {
+		if err := s.store.begin(ctx, s.journalID(), []*Erasure{e}); err != nil {
+			return err
+		}
 		data, err := e.record()
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +18,8 @@ import (
 const otherNodeTimeout = 20 * time.Second
 
 // Erase implements persons.Recorder. The erasure is recorded when Erase fails
-// with erasure_pending or because ctx ended.
+// with erasure_pending or because ctx ended. A request that is repeated meanwhile waits
+// for the same erasure, unless that has begun: events may have been accepted since.
 func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -25,24 +27,20 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 	}
 	e := &Erasure{Removal: r, ID: id.String(), RequestedAt: time.Now().UTC().Truncate(time.Microsecond)}
 	done := make(chan error, 1)
-	s.mu.Lock()
-	s.waiting[e.ID] = done
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.waiting, e.ID)
-	}()
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
-		if err := s.store.insert(ctx, e); err != nil {
+		err := s.store.insertOrJoin(ctx, e)
+		if err != nil {
 			return err
 		}
+		s.wait(e.ID, done) // before the commit: nothing carries it out yet
 		return activity.AddAttached(ctx)
 	})
+	defer s.stopWaiting(e.ID, done)
 	if err != nil {
 		return err
 	}
 	s.wakeUp()
+	begun := time.Now()
 	var polled <-chan time.Time
 	if s.jobs != nil {
 		ticker := time.NewTicker(sharedPollInterval)
@@ -57,12 +55,28 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 			if isDone, err := s.store.isDone(ctx, e.ID); err == nil && isDone {
 				return nil
 			}
-			if time.Since(e.RequestedAt) > otherNodeTimeout {
+			if time.Since(begun) > otherNodeTimeout {
 				return pending(errOtherNode)
 			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// wait makes finish send the outcome of an erasure to done.
+func (s *Service) wait(id string, done chan error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[id] = append(s.waiting[id], done)
+}
+
+func (s *Service) stopWaiting(id string, done chan error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := slices.DeleteFunc(s.waiting[id], func(other chan error) bool { return other == done })
+	if s.waiting[id] = left; len(left) == 0 {
+		delete(s.waiting, id)
 	}
 }
 

@@ -55,8 +55,8 @@ type Service struct {
 	processing chan struct{} // holds a token while an erasure is carried out; see lockProcessing
 
 	mu       sync.Mutex
-	id       string // of the journal, "" before load
-	waiting  map[string]chan error
+	id       string                  // of the journal, "" before load
+	waiting  map[string][]chan error // of requests, by erasure
 	progress func() uint64
 }
 
@@ -65,7 +65,7 @@ type Service struct {
 func New(d *db.DB, j Journal, p Persons, log *zap.Logger) *Service {
 	return &Service{
 		db: d, store: &store{d}, journal: j, persons: p, deadLetters: deadletter.NewStore(d), log: log.Named("erasure"),
-		wake: make(chan struct{}, 1), processing: make(chan struct{}, 1), recovered: make(chan struct{}), waiting: map[string]chan error{},
+		wake: make(chan struct{}, 1), processing: make(chan struct{}, 1), recovered: make(chan struct{}), waiting: map[string][]chan error{},
 	}
 }
 

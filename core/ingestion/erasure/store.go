@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -91,6 +93,68 @@ func (s *store) insert(ctx context.Context, e *Erasure) error {
 	return nil
 }
 
+// insertOrJoin writes a new erasure, or gives e the id of one of the same person that has
+// not begun and concerns everything that e does. Such an erasure does not begin before
+// the transaction of ctx has ended.
+func (s *store) insertOrJoin(ctx context.Context, e *Erasure) error {
+	var rows []erasureRow
+	q := s.db.Write(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id = ?", e.ProjectID, e.PersonID).Where("done_at IS NULL AND journal = ''")
+	if s.db.Postgres() {
+		q = q.For("UPDATE")
+	}
+	if err := q.Scan(ctx); err != nil {
+		return fmt.Errorf("look for erasures of the same person: %w", err)
+	}
+	for i := range rows {
+		have, err := rows[i].erasure()
+		if err != nil {
+			return err
+		}
+		lacks := func(id string) bool { return !slices.Contains(have.DistinctIDs, id) }
+		if (have.Events || !e.Events) && !slices.ContainsFunc(e.DistinctIDs, lacks) {
+			e.ID = have.ID
+			return s.postpone(ctx, e)
+		}
+	}
+	return s.insert(ctx, e)
+}
+
+// postpone makes the time of an erasure that of e, which has its id: dead letters that were
+// received until then are erased.
+func (s *store) postpone(ctx context.Context, e *Erasure) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("requested_at = ?", db.At(e.RequestedAt)).
+		Where("id = ? AND requested_at < ?", e.ID, db.At(e.RequestedAt)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("record the time of an erasure: %w", err)
+	}
+	return nil
+}
+
+// begin records that the records of erasures are appended to a journal from now on, and
+// reads their times again.
+func (s *store) begin(ctx context.Context, journal string, list []*Erasure) error {
+	byID := make(map[string]*Erasure, len(list))
+	for _, e := range list {
+		byID[e.ID] = e
+	}
+	ids := slices.Collect(maps.Keys(byID))
+	var rows []erasureRow
+	err := s.db.Tx(ctx, func(ctx context.Context) error {
+		_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", journal).Where("id IN (?) AND journal = ''", bun.List(ids)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		return s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "requested_at").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("record the begin of erasures: %w", err)
+	}
+	for i := range rows {
+		byID[rows[i].ID].RequestedAt = rows[i].RequestedAt.Time
+	}
+	return nil
+}
+
 // isDone reports whether the erasure was carried out.
 func (s *store) isDone(ctx context.Context, id string) (bool, error) {
 	return s.has(ctx, id, "done_at IS NOT NULL")
@@ -126,17 +190,22 @@ func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 	}
 	out := make([]Erasure, len(rows))
 	for i := range rows {
-		r := &rows[i]
-		var ids []string
-		if err := json.Unmarshal([]byte(r.DistinctIDs), &ids); err != nil {
-			return nil, fmt.Errorf("read erasure %s: %w", r.ID, err)
-		}
-		out[i] = Erasure{
-			Removal: persons.Removal{ProjectID: r.ProjectID, PersonID: r.PersonID, DistinctIDs: ids, Events: r.Events},
-			ID:      r.ID, RequestedAt: r.RequestedAt.Time, Journal: r.Journal, Seq: uint64(r.Seq),
+		if out[i], err = rows[i].erasure(); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func (r *erasureRow) erasure() (Erasure, error) {
+	var ids []string
+	if err := json.Unmarshal([]byte(r.DistinctIDs), &ids); err != nil {
+		return Erasure{}, fmt.Errorf("read erasure %s: %w", r.ID, err)
+	}
+	return Erasure{
+		Removal: persons.Removal{ProjectID: r.ProjectID, PersonID: r.PersonID, DistinctIDs: ids, Events: r.Events},
+		ID:      r.ID, RequestedAt: r.RequestedAt.Time, Journal: r.Journal, Seq: uint64(r.Seq),
+	}, nil
 }
 
 // remember writes the numbers of the journal records of erasures and the hashes, with a mark

@@ -1,0 +1,84 @@
+package erasure
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// A client that repeats a deletion makes no second erasure, unless the first has begun.
+func TestRepeatedRequests(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		l := &fakeLog{id: "repeated/0"}
+		removed := &fakePersons{}
+		s := newOwner(d, l, removed, cursorAt(0), 5).Service
+		request := func(events bool, ids ...string) persons.Removal {
+			return persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: ids, Events: events}
+		}
+		var requests errgroup.Group
+		erase := func(r persons.Removal, erasures, waiting int) {
+			t.Helper()
+			requests.Go(func() error { return s.Erase(t.Context(), r) })
+			waitFor(t, func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				n := 0
+				for _, all := range s.waiting {
+					n += len(all)
+				}
+				return len(s.waiting) == erasures && n == waiting
+			})
+		}
+		erase(request(true, "u", "v"), 1, 1)
+		waitFor(t, func() bool { return len(openErasures(t, s)) == 1 })
+		first := openErasures(t, s)[0]
+		erase(request(true, "u"), 1, 2)
+		erase(request(false, "v", "u"), 1, 3)
+		erase(request(true, "u", "w"), 2, 4) // another distinct id
+		waitFor(t, func() bool { return len(openErasures(t, s)) == 2 }) // requests wait before they commit
+		if all := openErasures(t, s); len(all) != 2 || !all[0].RequestedAt.After(first.RequestedAt) {
+			t.Errorf("open: %+v, at first %+v", all, first)
+		}
+		if err := s.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.begin(t.Context(), s.journalID(), []*Erasure{&first}); err != nil {
+			t.Fatal(err)
+		}
+		erase(request(true, "u", "v"), 3, 5)
+		waitFor(t, func() bool { return len(openErasures(t, s)) == 3 })
+		if err := s.processOpen(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := requests.Wait(); err != nil {
+			t.Error(err)
+		}
+		if len(s.waiting) > 0 || removed.removed["u"] != 3 || removed.removed["v"] != 2 || removed.removed["w"] != 1 {
+			t.Errorf("waiting %v, removals %v", s.waiting, removed.removed)
+		}
+	})
+}
+
+func openErasures(t *testing.T, s *Service) []Erasure {
+	t.Helper()
+	all, err := s.store.open(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never happened")
+		}
+	}
+}
