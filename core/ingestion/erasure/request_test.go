@@ -40,7 +40,7 @@ func TestRepeatedRequests(t *testing.T) {
 		first := openErasures(t, s)[0]
 		erase(request(true, "u"), 1, 2)
 		erase(request(false, "v", "u"), 1, 3)
-		erase(request(true, "u", "w"), 2, 4) // another distinct id
+		erase(request(true, "u", "w"), 2, 4)                            // another distinct id
 		waitFor(t, func() bool { return len(openErasures(t, s)) == 2 }) // requests wait before they commit
 		if all := openErasures(t, s); len(all) != 2 || !all[0].RequestedAt.After(first.RequestedAt) {
 			t.Errorf("open: %+v, at first %+v", all, first)
