@@ -90,7 +90,8 @@ func (i *installation) close() {
 
 const insertSQL = "INSERT INTO ingestion_warnings (project_id, type, key, hour, dropped, count, first_at, last_at, event_uuid, details) VALUES (1, 'test', '%d', 0, false, 1, 0, 0, '', '%s')"
 
-// run appends and processes until stop is called. The worker stays behind.
+// run appends and processes until stop is called. The worker stays behind. run
+// returns after the first transaction of the worker.
 func (i *installation) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,6 +100,8 @@ func (i *installation) run(t *testing.T) {
 	_, err = i.journal.Register(ctx, "sink/slow", journal.Begin)
 	must(t, err)
 	var running sync.WaitGroup
+	begun := make(chan struct{})
+	began := sync.OnceFunc(func() { close(begun) })
 	running.Go(func() {
 		for ctx.Err() == nil {
 			seq, err := i.journal.Append(context.Background(), fmt.Appendf(nil, "record %s", strings.Repeat("x", 500)))
@@ -110,6 +113,7 @@ func (i *installation) run(t *testing.T) {
 		}
 	})
 	running.Go(func() {
+		defer began()
 		for after := uint64(0); ctx.Err() == nil; {
 			if err := i.journal.Wait(ctx, after); err != nil {
 				return
@@ -119,12 +123,14 @@ func (i *installation) run(t *testing.T) {
 				return
 			}
 			must(t, i.process(records))
+			began()
 			after = records[len(records)-1].Seq
 			_ = i.journal.Commit(ctx, "worker", journal.Position{Seq: after})
 			time.Sleep(time.Millisecond)
 		}
 	})
 	i.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	<-begun
 }
 
 func (i *installation) process(records []journal.Record) error {
@@ -260,6 +266,32 @@ func TestRestoreBesideTheJournal(t *testing.T) {
 		}
 		if end := r.readable(t, cursor); end < acked || got.JournalFrom != "installation" || got.First != cursor+1 || got.Last != end {
 			t.Errorf("acknowledged %d, the journal ends at %d: %+v", acked, end, got)
+		}
+	})
+}
+
+// The journal of the installation continues a backup that was made before the first
+// record was processed.
+func TestRestoreBesideTheJournalWithoutACursor(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, url func() string) {
+		i := open(t, url(), t.TempDir())
+		appendTen := func() {
+			for range 10 {
+				_, err := i.journal.Append(t.Context(), []byte("record"))
+				must(t, err)
+			}
+		}
+		appendTen()
+		p, name := local(t, t.TempDir()+"/")
+		made, err := backup.Create(t.Context(), i.source(), p, name, backup.Options{})
+		must(t, err)
+		appendTen()
+		i.close()
+		got, err := backup.Restore(t.Context(), target(i.url, i.dir), p, made.Name, backup.RestoreOptions{Force: true})
+		must(t, err)
+		if got.JournalFrom != "installation" || got.First != 1 || got.Last != 20 {
+			t.Errorf("%+v", got)
 		}
 	})
 }

@@ -144,7 +144,7 @@ func (r *restore) continues() bool {
 	if r.m.Journal != nil && (r.found.ID != r.m.Journal.ID || r.found.Last < r.m.Journal.Last) {
 		return false
 	}
-	known := false
+	known := r.m.Journal != nil && r.found.First <= r.m.Journal.First // without a cursor nothing is processed
 	for _, c := range r.m.Cursors {
 		known = known || c.Journal == r.found.ID
 		if c.Journal == r.found.ID && (c.Seq+1 < r.found.First || c.Seq > r.found.Last) {
