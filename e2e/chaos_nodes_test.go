@@ -139,7 +139,7 @@ inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 log.dirs=%[8]s
 `, i+1, strings.Join(voters, ","), own, controllers[i], listen, advertise, protocols, filepath.Join(dir, "data"))
-		k := kafka{lib: lib}
+		k := kafka{lib: lib, brief: true}
 		output(c.T, dir, k.java("kafka.tools.StorageTool", "format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--config", config)...)
 		k.software = &software{name: fmt.Sprint("broker", i+1), dir: dir, ready: listening(own), command: k.java("kafka.Kafka", config)}
 		c.brokers = append(c.brokers, k)

@@ -27,7 +27,7 @@ type chaosPlan struct {
 
 var (
 	shortChaos = chaosPlan{events: 5000, people: 100, clients: 6, faults: 7, measured: 1, pause: 8 * time.Second, overlap: 3}
-	longChaos  = chaosPlan{events: 200_000, people: 2000, clients: 12, faults: 28, measured: 3, pause: time.Minute, overlap: 3, varied: true}
+	longChaos  = chaosPlan{events: 200_000, people: 2000, clients: 48, faults: 28, measured: 3, pause: time.Minute, overlap: 3, varied: true}
 )
 
 // manyEvents is the number of events above which a round has the faults of a long one.

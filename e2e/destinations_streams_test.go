@@ -87,12 +87,17 @@ func TestDestinationKafka(t *testing.T) {
 // kafka is the server of Apache Kafka and its tools.
 type kafka struct {
 	*software
-	lib string
+	lib   string
+	brief bool // processes are restarted often: the optimizing compiler does not pay
 }
 
 // java is the command of a class, with a small heap.
 func (k kafka) java(class string, arguments ...string) []string {
-	return append([]string{"java", "-Xmx256m", "-cp", filepath.Join(k.lib, "*"), class}, arguments...)
+	command := []string{"java", "-Xmx256m"}
+	if k.brief {
+		command = append(command, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+	}
+	return append(append(command, "-cp", filepath.Join(k.lib, "*"), class), arguments...)
 }
 
 // records is the number of records in the topic events.

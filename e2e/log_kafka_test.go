@@ -190,7 +190,7 @@ func startKafkaCluster(t *testing.T, n int) (brokers []kafka, addresses []string
 	}
 	for i := range n {
 		dir := t.TempDir()
-		k := kafka{lib: lib}
+		k := kafka{lib: lib, brief: true}
 		config := writeFile(t, dir, "server.properties", `process.roles=broker,controller
 node.id=%[1]d
 controller.quorum.voters=%[2]s
