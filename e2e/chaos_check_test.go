@@ -197,6 +197,7 @@ func (c *chaos) check() {
 		c.Logf("ClickHouse has %d rows twice until it merges them", c.clickhouse.doubled.Load())
 	}
 	c.checkOnce(stored, known)
+	c.analyze()
 	c.checkExport(stored)
 	c.checkOrder("the event store", stored, sure)
 	c.awaitProgress("every acknowledged event has reached the sink", func() error { return c.sink.missing(sure) })
@@ -213,6 +214,19 @@ func (c *chaos) check() {
 	c.checkDeadLetters()
 	c.checkPersons(stored, sure)
 	c.Logf("%d events acknowledged, %d stored", len(sure), len(stored))
+}
+
+// analyze collects the statistics of Postgres, which autovacuum does a minute later. The
+// export plans with them.
+func (c *chaos) analyze() {
+	conn, err := pgx.Connect(c.Context(), c.storeURL().String())
+	if err == nil {
+		_, err = conn.Exec(c.Context(), "ANALYZE")
+		_ = conn.Close(c.Context())
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
 }
 
 // checkOnce checks that no event is stored twice, and none that no client has sent.
