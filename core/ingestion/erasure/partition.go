@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -67,19 +68,19 @@ func (s *Service) rememberOnLog(ctx context.Context, list ...*Erasure) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if err := s.store.begin(ctx, s.journalID(), list); err != nil {
+	list, err := s.store.markBegun(ctx, s.journalID(), list)
+	if err != nil || len(list) == 0 {
 		return err
 	}
 	records := make([][]byte, len(list))
 	for i, e := range list {
-		var err error
 		if records[i], err = e.record(); err != nil {
 			return err
 		}
 	}
 	places, err := s.appendToAll(ctx, records)
 	if err != nil {
-		return err
+		return errors.Join(err, s.store.clearBegun(ctx, list))
 	}
 	for _, e := range list {
 		e.Journal, e.Seq = places[0].journal, places[0].seq
@@ -93,23 +94,39 @@ func (s *Service) rememberOnLog(ctx context.Context, list ...*Erasure) error {
 	return nil
 }
 
-// maxTogether bounds the erasures that share an append and a transaction.
-const maxTogether = 100
+// The bounds of erasures that share an append and a transaction, and of their distinct ids:
+// the transaction writes a mark for each id and partition.
+const (
+	maxTogether    = 100
+	maxIDsTogether = 1000
+)
 
 // rememberTogether remembers open erasures in groups: the lock of the transaction that
-// writes marks waits for the transactions of the pipeline on all nodes, and they for it.
+// writes marks waits for the transactions of the pipeline on all nodes, and blocks them.
 // An erasure whose group fails is remembered when it is carried out.
 func (s *Service) rememberTogether(ctx context.Context, open []Erasure) {
-	for part := range slices.Chunk(open, maxTogether) {
-		list := make([]*Erasure, len(part))
-		for i := range part {
-			list[i] = &part[i]
+	for len(open) > 0 && ctx.Err() == nil {
+		n := groupLength(open)
+		group := make([]*Erasure, n)
+		for i := range group {
+			group[i] = &open[i]
 		}
-		if err := s.rememberOnLog(ctx, list...); err != nil {
-			s.log.Warn("erasures not remembered together; remembering one after the other", zap.Int("erasures", len(list)), zap.Error(err))
-			return
+		open = open[n:]
+		if err := s.rememberOnLog(ctx, group...); err != nil {
+			s.log.Warn("erasures not remembered together; remembering one after the other", zap.Int("erasures", n), zap.Error(err))
 		}
 	}
+}
+
+// groupLength returns how many of the first erasures share an append: at least one.
+func groupLength(open []Erasure) int {
+	ids := 0
+	for i := range open[:min(len(open), maxTogether)] {
+		if ids += len(open[i].DistinctIDs); i > 0 && ids > maxIDsTogether {
+			return i
+		}
+	}
+	return min(len(open), maxTogether)
 }
 
 // Partition has the erasures of one partition of a log, for the pipeline.

@@ -147,7 +147,7 @@ func (p *Partition) knowsAll(ctx context.Context, found []Erasure) (bool, error)
 func (p *Partition) recoverErasure(ctx context.Context, e *Erasure) error {
 	if requested, err := p.store.isRequested(ctx, e.ID); err != nil || requested {
 		if err == nil {
-			err = p.store.mark(ctx, p.memory.key, e, place{p.id, e.Seq})
+			err = p.markRequested(ctx, e)
 		}
 		return err
 	}
@@ -170,4 +170,21 @@ func (p *Partition) recoverErasure(ctx context.Context, e *Erasure) error {
 	}
 	p.log.Info("erasure recovered from the log", zap.String("erasure", e.ID), zap.Uint64("seq", e.Seq))
 	return nil
+}
+
+// markRequested writes the marks of an erasure that was requested from this database. One
+// that is done and has its marks has another record before this one, which was appended
+// late, by a node that lost its lease meanwhile: events before it were accepted after the
+// answer, and stay.
+func (p *Partition) markRequested(ctx context.Context, e *Erasure) error {
+	done, err := p.store.isDone(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	if done {
+		if marked, err := p.store.isMarked(ctx, p.memory.key, e, p.id); err != nil || marked {
+			return err
+		}
+	}
+	return p.store.mark(ctx, p.memory.key, e, place{p.id, e.Seq})
 }

@@ -168,7 +168,7 @@ func (s *Service) remember(ctx context.Context, e *Erasure) error {
 		return s.rememberOnLog(ctx, e)
 	}
 	if e.Seq == 0 || e.Journal != s.journalID() {
-		if err := s.store.begin(ctx, s.journalID(), []*Erasure{e}); err != nil {
+		if _, err := s.store.markBegun(ctx, s.journalID(), []*Erasure{e}); err != nil {
 			return err
 		}
 		data, err := e.record()
@@ -177,7 +177,7 @@ func (s *Service) remember(ctx context.Context, e *Erasure) error {
 		}
 		if e.Seq, err = s.journal.Append(ctx, data); err != nil {
 			e.Seq = 0
-			return fmt.Errorf("append erasure to the journal: %w", err)
+			return errors.Join(fmt.Errorf("append erasure to the journal: %w", err), s.store.clearBegun(ctx, []*Erasure{e}))
 		}
 		e.Journal = s.journalID()
 	}

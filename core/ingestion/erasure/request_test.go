@@ -48,7 +48,7 @@ func TestRepeatedRequests(t *testing.T) {
 		if err := s.load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.store.begin(t.Context(), s.journalID(), []*Erasure{&first}); err != nil {
+		if _, err := s.store.markBegun(t.Context(), s.journalID(), []*Erasure{&first}); err != nil {
 			t.Fatal(err)
 		}
 		erase(request(true, "u", "v"), 3, 5)

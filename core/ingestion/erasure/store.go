@@ -2,13 +2,10 @@ package erasure
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -33,39 +30,6 @@ type erasureRow struct {
 	Journal     string
 	Seq         int64
 	DoneAt      db.Time `bun:",nullzero"`
-}
-
-// idRow is a row of erased_ids.
-type idRow struct {
-	bun.BaseModel `bun:"table:erased_ids,alias:i"`
-
-	ProjectID int64  `bun:",pk"`
-	IDHash    []byte `bun:"id_hash,pk"`
-	Journal   string `bun:",pk"`
-	PersonSeq int64
-	PersonAt  int64
-	EventsSeq int64
-	EventsAt  int64
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func timeOf(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(micros).UTC()
-}
-
-func (r *idRow) mark() mark {
-	return mark{
-		personSeq: uint64(r.PersonSeq), eventsSeq: uint64(r.EventsSeq), personAt: timeOf(r.PersonAt), eventsAt: timeOf(r.EventsAt),
-	}
 }
 
 // key returns the key of the hashes. The migration has created it.
@@ -98,11 +62,8 @@ func (s *store) insert(ctx context.Context, e *Erasure) error {
 // the transaction of ctx has ended.
 func (s *store) insertOrJoin(ctx context.Context, e *Erasure) error {
 	var rows []erasureRow
-	q := s.db.Write(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id = ?", e.ProjectID, e.PersonID).Where("done_at IS NULL AND journal = ''")
-	if s.db.Postgres() {
-		q = q.For("UPDATE")
-	}
-	if err := q.Scan(ctx); err != nil {
+	err := s.locked(ctx, &rows).Where("project_id = ? AND person_id = ?", e.ProjectID, e.PersonID).Where("done_at IS NULL AND journal = ''").Scan(ctx)
+	if err != nil {
 		return fmt.Errorf("look for erasures of the same person: %w", err)
 	}
 	for i := range rows {
@@ -130,29 +91,65 @@ func (s *store) postpone(ctx context.Context, e *Erasure) error {
 	return nil
 }
 
-// begin records that the records of erasures are appended to a journal from now on, and
-// reads their times again.
-func (s *store) begin(ctx context.Context, journal string, list []*Erasure) error {
+// markBegun records that the records of erasures are appended to a journal from now on,
+// and reads their times again. It returns those that are not done: a node that was stopped
+// may have read the list before another one carried them out.
+func (s *store) markBegun(ctx context.Context, journal string, list []*Erasure) (begun []*Erasure, err error) {
 	byID := make(map[string]*Erasure, len(list))
 	for _, e := range list {
 		byID[e.ID] = e
 	}
-	ids := slices.Collect(maps.Keys(byID))
+	ids := bun.List(slices.Collect(maps.Keys(byID)))
 	var rows []erasureRow
-	err := s.db.Tx(ctx, func(ctx context.Context) error {
-		_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", journal).Where("id IN (?) AND journal = ''", bun.List(ids)).Exec(ctx)
-		if err != nil {
+	err = s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := cluster.Fence(ctx); err != nil {
 			return err
 		}
-		return s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "requested_at").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+		if err := s.locked(ctx, &rows).Column("id", "requested_at").Where("id IN (?) AND done_at IS NULL", ids).Scan(ctx); err != nil {
+			return err
+		}
+		_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", journal).Where("id IN (?) AND journal = ''", ids).Exec(ctx)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("record the begin of erasures: %w", err)
+		return nil, fmt.Errorf("record the begin of erasures: %w", err)
 	}
 	for i := range rows {
-		byID[rows[i].ID].RequestedAt = rows[i].RequestedAt.Time
+		e := byID[rows[i].ID]
+		e.RequestedAt = rows[i].RequestedAt.Time
+		begun = append(begun, e)
+	}
+	return begun, nil
+}
+
+// clearBegun records that erasures have not begun, because their records were not appended.
+// Repeated requests join them again.
+func (s *store) clearBegun(ctx context.Context, list []*Erasure) error {
+	ids := make([]string, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
+	}
+	err := s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := cluster.Fence(ctx); err != nil {
+			return err
+		}
+		_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ''").Where("id IN (?) AND seq = 0 AND done_at IS NULL", bun.List(ids)).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record that erasures have not begun: %w", err)
 	}
 	return nil
+}
+
+// locked selects rows, which stay locked until the transaction of ctx ends. Their order is
+// that of all transactions, so that two of them do not wait for each other.
+func (s *store) locked(ctx context.Context, rows *[]erasureRow) *bun.SelectQuery {
+	q := s.db.Write(ctx).NewSelect().Model(rows).Order("id")
+	if s.db.Postgres() {
+		q = q.For("UPDATE")
+	}
+	return q
 }
 
 // isDone reports whether the erasure was carried out.
@@ -225,11 +222,8 @@ func (s *store) remember(ctx context.Context, key []byte, list []*Erasure, place
 			if err := s.setRecord(ctx, e); err != nil {
 				return err
 			}
-			if err := s.addMarks(ctx, key, e, places); err != nil {
-				return err
-			}
 		}
-		return nil
+		return s.addMarks(ctx, key, list, places)
 	})
 }
 
@@ -244,38 +238,6 @@ func (s *store) setRecord(ctx context.Context, e *Erasure) error {
 		Set("distinct_ids = ?", string(ids)).Where("id = ? AND done_at IS NULL", e.ID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("record erasure: %w", err)
-	}
-	return nil
-}
-
-// mark writes the marks of an erasure for one place, and leaves its row as it is.
-func (s *store) mark(ctx context.Context, key []byte, e *Erasure, p place) error {
-	return s.db.Tx(ctx, func(ctx context.Context) error { return s.addMarks(ctx, key, e, []place{p}) })
-}
-
-// addMarks writes the marks of an erasure, for each of its distinct ids.
-func (s *store) addMarks(ctx context.Context, key []byte, e *Erasure, places []place) error {
-	for _, id := range e.DistinctIDs {
-		if err := s.addMarksOf(ctx, hashID(key, e.ProjectID, id), e, places); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addMarksOf writes the marks of a distinct id.
-func (s *store) addMarksOf(ctx context.Context, h idHash, e *Erasure, places []place) error {
-	for _, p := range places {
-		at := *e
-		at.Seq = p.seq
-		k := mark{}.add(&at)
-		err := s.addMark(ctx, &idRow{
-			ProjectID: e.ProjectID, IDHash: h[:], Journal: p.journal,
-			PersonSeq: int64(k.personSeq), PersonAt: micros(k.personAt), EventsSeq: int64(k.eventsSeq), EventsAt: micros(k.eventsAt),
-		})
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -303,18 +265,6 @@ func (s *store) lock(ctx context.Context, exclusive bool) error {
 	return nil
 }
 
-// addMark writes the mark of a distinct id; the later erasure wins.
-func (s *store) addMark(ctx context.Context, r *idRow) error {
-	q := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (project_id, id_hash, journal) DO UPDATE")
-	for _, column := range []bun.Ident{"person_seq", "person_at", "events_seq", "events_at"} {
-		q = q.Set("? = CASE WHEN EXCLUDED.? > i.? THEN EXCLUDED.? ELSE i.? END", column, column, column, column, column)
-	}
-	if _, err := q.Returning("NULL").Exec(ctx); err != nil {
-		return fmt.Errorf("record erased id: %w", err)
-	}
-	return nil
-}
-
 // finish marks the erasure as done and forgets its distinct ids.
 func (s *store) finish(ctx context.Context, e *Erasure) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("done_at = ?", db.Now()).Set("distinct_ids = '[]'").
@@ -323,29 +273,4 @@ func (s *store) finish(ctx context.Context, e *Erasure) error {
 		return fmt.Errorf("finish erasure: %w", err)
 	}
 	return nil
-}
-
-// marks calls fn for each erased id of a journal whose record is not before seq.
-func (s *store) marks(ctx context.Context, journal string, seq uint64, fn func(projectID int64, h idHash, m mark)) error {
-	var rows []idRow
-	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("journal = ? AND person_seq >= ?", journal, int64(seq)).Scan(ctx)
-	if err != nil {
-		return fmt.Errorf("read erased ids: %w", err)
-	}
-	for i := range rows {
-		fn(rows[i].ProjectID, idHash(rows[i].IDHash), rows[i].mark())
-	}
-	return nil
-}
-
-// markOf returns the latest erasures of a distinct id in any journal.
-func (s *store) markOf(ctx context.Context, projectID int64, h idHash) (mark, error) {
-	var r idRow
-	err := s.db.Read(ctx).NewSelect().Model((*idRow)(nil)).ColumnExpr("coalesce(max(person_at), 0) AS person_at").
-		ColumnExpr("coalesce(max(events_at), 0) AS events_at").Where("project_id = ? AND id_hash = ?", projectID, h[:]).
-		Scan(ctx, &r.PersonAt, &r.EventsAt)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return mark{}, fmt.Errorf("look for an erased id: %w", err)
-	}
-	return r.mark(), nil
 }
