@@ -114,12 +114,7 @@ func (s *Service) finish(e *Erasure, err error) {
 	} else {
 		s.log.Info("person erased", fields...)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, done := range s.waiting[e.ID] {
-		done <- err
-	}
-	delete(s.waiting, e.ID)
+	s.answer(e.ID, err)
 }
 
 // carryOut records, remembers and deletes. Each step may be repeated.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/fault"
@@ -40,31 +42,60 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 		return err
 	}
 	s.wakeUp()
-	begun := time.Now()
-	var polled <-chan time.Time
+	var late <-chan time.Time
 	if s.jobs != nil {
-		ticker := time.NewTicker(sharedPollInterval)
-		defer ticker.Stop()
-		polled = ticker.C
+		late = time.After(otherNodeTimeout)
 	}
+	select {
+	case err := <-done:
+		return pending(err)
+	case <-late:
+		return pending(errOtherNode)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pollDone answers the requests of this node whose erasures another node has carried out.
+// It runs until ctx ends.
+func (s *Service) pollDone(ctx context.Context) {
+	ticker := time.NewTicker(sharedPollInterval)
+	defer ticker.Stop()
 	for {
 		select {
-		case err := <-done:
-			return pending(err)
-		case <-polled:
-			if isDone, err := s.store.isDone(ctx, e.ID); err == nil && isDone {
-				return nil
-			}
-			if time.Since(begun) > otherNodeTimeout {
-				return pending(errOtherNode)
+		case <-ticker.C:
+			if err := s.answerDone(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("erasures of other nodes not read; retrying", zap.Error(err))
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return
 		}
 	}
 }
 
-// wait makes finish send the outcome of an erasure to done.
+// answerDone answers requests that wait for erasures which are done.
+func (s *Service) answerDone(ctx context.Context) error {
+	s.mu.Lock()
+	ids := slices.Collect(maps.Keys(s.waiting))
+	s.mu.Unlock()
+	done, err := s.store.doneOf(ctx, ids)
+	for _, id := range done {
+		s.answer(id, nil)
+	}
+	return err
+}
+
+// answer sends the outcome of an erasure to the requests that wait for it.
+func (s *Service) answer(id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, done := range s.waiting[id] {
+		done <- err
+	}
+	delete(s.waiting, id)
+}
+
+// wait makes answer send the outcome of an erasure to done, once.
 func (s *Service) wait(id string, done chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

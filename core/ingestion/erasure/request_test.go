@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -81,4 +82,42 @@ func waitFor(t *testing.T, ok func() bool) {
 			t.Fatal("never happened")
 		}
 	}
+}
+
+// A node answers all requests that wait for erasures which another node has carried out.
+func TestRequestsOfOtherNodesAreAnswered(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		l := &fakeLog{id: "answers/0"}
+		asked, other := newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service, newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service
+		const n = 1200
+		insertErasures(t, other, n)
+		answers := make([]chan error, n)
+		for i := range answers {
+			answers[i] = make(chan error, 1)
+			asked.wait(fmt.Sprint(t.Name(), i), answers[i])
+		}
+		if err := asked.answerDone(t.Context()); err != nil || len(asked.waiting) != n {
+			t.Fatalf("%d wait, %v", len(asked.waiting), err)
+		}
+		if err := other.processOpen(t.Context(), t.Context()); err != nil { // at most 1,000
+			t.Fatal(err)
+		}
+		if err := asked.answerDone(t.Context()); err != nil || len(asked.waiting) != n-1000 {
+			t.Fatalf("%d wait, %v", len(asked.waiting), err)
+		}
+		answered := 0
+		for _, answer := range answers {
+			select {
+			case err := <-answer:
+				if answered++; err != nil {
+					t.Error(err)
+				}
+			default:
+			}
+		}
+		if answered != 1000 {
+			t.Errorf("%d answers", answered)
+		}
+	})
 }

@@ -157,6 +157,19 @@ func (s *store) isDone(ctx context.Context, id string) (bool, error) {
 	return s.has(ctx, id, "done_at IS NOT NULL")
 }
 
+// doneOf returns those of the erasures that were carried out.
+func (s *store) doneOf(ctx context.Context, ids []string) (done []string, err error) {
+	for part := range slices.Chunk(ids, 1000) {
+		var found []string
+		err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Column("id").Where("id IN (?) AND done_at IS NOT NULL", bun.List(part)).Scan(ctx, &found)
+		if err != nil {
+			return done, fmt.Errorf("look for erasures that are done: %w", err)
+		}
+		done = append(done, found...)
+	}
+	return done, nil
+}
+
 // isRequested reports whether the erasure was requested from this database: one that is
 // recovered from a log has no person.
 func (s *store) isRequested(ctx context.Context, id string) (bool, error) {
