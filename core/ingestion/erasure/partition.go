@@ -120,13 +120,13 @@ func (s *Service) rememberTogether(ctx context.Context, open []Erasure) {
 
 // groupLength returns how many of the first erasures share an append: at least one.
 func groupLength(open []Erasure) int {
-	ids := 0
-	for i := range open[:min(len(open), maxTogether)] {
+	n, ids := min(len(open), maxTogether), 0
+	for i := range n {
 		if ids += len(open[i].DistinctIDs); i > 0 && ids > maxIDsTogether {
 			return i
 		}
 	}
-	return min(len(open), maxTogether)
+	return n
 }
 
 // Partition has the erasures of one partition of a log, for the pipeline.

@@ -56,33 +56,19 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 	}
 }
 
-// pollDone answers the requests of this node whose erasures another node has carried out.
-// It runs until ctx ends.
-func (s *Service) pollDone(ctx context.Context) {
-	ticker := time.NewTicker(sharedPollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if err := s.answerDone(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("erasures of other nodes not read; retrying", zap.Error(err))
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// answerDone answers requests that wait for erasures which are done.
-func (s *Service) answerDone(ctx context.Context) error {
+// answerDone answers the requests of this node whose erasures another node has carried out.
+// What cannot be read is read the next time.
+func (s *Service) answerDone(ctx context.Context) {
 	s.mu.Lock()
 	ids := slices.Collect(maps.Keys(s.waiting))
 	s.mu.Unlock()
 	done, err := s.store.doneOf(ctx, ids)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("erasures of other nodes not read; retrying", zap.Error(err))
+	}
 	for _, id := range done {
 		s.answer(id, nil)
 	}
-	return err
 }
 
 // answer sends the outcome of an erasure to the requests that wait for it.

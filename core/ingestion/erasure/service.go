@@ -91,7 +91,7 @@ func (s *Service) Start(context.Context) error {
 	s.background.Start()
 	if s.jobs != nil {
 		onenode.Go(&s.background, s.jobs, Job, func(ctx context.Context) { s.run(ctx, ctx) })
-		s.background.Go(func(drainCtx, _ context.Context) { s.pollDone(drainCtx) })
+		s.background.Every(sharedPollInterval, s.answerDone)
 		return nil
 	}
 	s.background.Go(func(drainCtx, killCtx context.Context) { s.run(drainCtx, killCtx) })

@@ -26,7 +26,7 @@ func (l *hookedLog) Append(ctx context.Context, parts []eventlog.Part) error {
 	return l.fakeLog.Append(ctx, parts)
 }
 
-// insertErasures inserts n erasures of one person each, with the distinct ids u0, u1 …
+// insertErasures inserts n erasures of one person each, with the distinct ids u0, u1 and so on.
 func insertErasures(t *testing.T, s *Service, n int) {
 	t.Helper()
 	for i := range n {
@@ -38,6 +38,22 @@ func insertErasures(t *testing.T, s *Service, n int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// stoppedNode returns the service of a node that was stopped after it had read two open
+// erasures, and that of the next owner of the job.
+func stoppedNode(t *testing.T, d *db.DB, l *fakeLog) (former, next *Service, open []Erasure) {
+	t.Helper()
+	former, next = newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service, newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service
+	insertErasures(t, former, 2)
+	err := former.load(t.Context())
+	if err == nil {
+		open, err = former.store.open(t.Context(), 10)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return former, next, open
 }
 
 // verdictAfterTakeover is the verdict for an event when a node takes the partition over.
@@ -58,15 +74,7 @@ func TestDoneErasuresAreNotAppended(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		l := &fakeLog{id: "stopped/0"}
-		former, next := newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service, newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service
-		insertErasures(t, former, 2)
-		if err := former.load(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		open, err := former.store.open(t.Context(), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		former, next, open := stoppedNode(t, d, l)
 		if err := next.processOpen(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -88,15 +96,7 @@ func TestLateRecordOfADoneErasure(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		l := &fakeLog{id: "late/0"}
-		former, next := newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service, newOwner(d, l, &fakePersons{}, cursorAt(0), 5).Service
-		insertErasures(t, former, 2)
-		if err := former.load(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		open, err := former.store.open(t.Context(), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		former, next, open := stoppedNode(t, d, l)
 		ctx, lose := context.WithCancel(t.Context())
 		var later uint64
 		former.partitions = &hookedLog{l, func() error {

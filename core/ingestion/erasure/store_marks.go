@@ -141,16 +141,12 @@ func (s *store) markOf(ctx context.Context, projectID int64, h idHash) (mark, er
 // isMarked reports whether each distinct id of an erasure has a mark in a journal that is
 // not of an earlier request.
 func (s *store) isMarked(ctx context.Context, key []byte, e *Erasure, journal string) (bool, error) {
-	for ids := range slices.Chunk(e.DistinctIDs, marksPerStatement) {
-		hashes := map[idHash]bool{}
-		for _, id := range ids {
-			hashes[hashID(key, e.ProjectID, id)] = true
+	for rows := range slices.Chunk(marksOf(key, []*Erasure{e}, []place{{journal, e.Seq}}), marksPerStatement) {
+		hashes := make([][]byte, len(rows))
+		for i, r := range rows {
+			hashes[i] = r.IDHash
 		}
-		list := make([][]byte, 0, len(hashes))
-		for h := range hashes {
-			list = append(list, slices.Clone(h[:]))
-		}
-		q := s.db.Read(ctx).NewSelect().Model((*idRow)(nil)).Where("project_id = ? AND journal = ? AND id_hash IN (?)", e.ProjectID, journal, bun.List(list)).
+		q := s.db.Read(ctx).NewSelect().Model((*idRow)(nil)).Where("project_id = ? AND journal = ? AND id_hash IN (?)", e.ProjectID, journal, bun.List(hashes)).
 			Where("person_at >= ?", micros(e.RequestedAt))
 		if e.Events {
 			q = q.Where("events_at >= ?", micros(e.RequestedAt))
@@ -159,7 +155,7 @@ func (s *store) isMarked(ctx context.Context, key []byte, e *Erasure, journal st
 		if err != nil {
 			return false, fmt.Errorf("look for the marks of an erasure: %w", err)
 		}
-		if n < int64(len(hashes)) {
+		if n < int64(len(rows)) {
 			return false, nil
 		}
 	}
