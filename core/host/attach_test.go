@@ -125,7 +125,7 @@ func TestReattach(t *testing.T) {
 	t.Run("the process ends, the server waits for another", func(t *testing.T) {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
 		st := r.becomes(t, lifecycle.StateBackoff)
-		if !strings.Contains(st.LastError, "connect") {
+		if !strings.Contains(st.LastError, c.Reattach.Socket) {
 			t.Errorf("last error %q", st.LastError)
 		}
 		_, output := byHand(whole, "probe", sdk.DebugKey+"=1")

@@ -58,10 +58,14 @@ func dialTarget(ctx context.Context, c settings.Instance) (string, []grpc.DialOp
 	}, nil
 }
 
-// withAddress adds the remote address to the message of a failure, and a hint: one
-// side does not learn why the other rejects its certificate.
+// withAddress adds the address of an attached process to the message of a failure. A
+// remote one gets a hint too: one side does not learn why the other rejects its
+// certificate.
 func withAddress(c settings.Instance, f *lifecycle.Failure) *lifecycle.Failure {
-	if c.Remote.Address != "" {
+	switch {
+	case c.Reattach.Socket != "":
+		f.Message = "cannot talk to the process at " + c.Reattach.Socket + ": " + f.Message
+	case c.Remote.Address != "":
 		f.Message = "cannot talk to " + c.Remote.Address + ", where certificates of both sides must fit: " + f.Message
 	}
 	return f
