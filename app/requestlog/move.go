@@ -15,9 +15,9 @@ import (
 )
 
 // Move appends what readers of the journal in a data directory have not done to the shared
-// log of cfg. It fails while a server uses the data directory, and while servers of the
-// database run: they could store moved events of an erased person before they read its
-// moved erasure. See logmove.Move.
+// log of cfg. It fails while a server uses the data directory. It ends with an error before
+// the next append when a server of the database runs: the server could store moved events
+// of an erased person before it reads the moved erasure. It sets o.Check. See logmove.Move.
 func Move(ctx context.Context, cfg Config, database db.Config, dataDir string, log *zap.Logger, o logmove.Options) (report logmove.Report, err error) {
 	if !cfg.Shared() {
 		return report, errors.New("there is no shared log: set journal.url")
@@ -34,8 +34,9 @@ func Move(ctx context.Context, cfg Config, database db.Config, dataDir string, l
 		return report, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	o.Check = func(ctx context.Context) error { return cluster.CheckNoNodes(ctx, d, "the journal is moved") }
 	if !o.DryRun {
-		if err := cluster.CheckNoNodes(ctx, d, "the journal is moved"); err != nil {
+		if err := o.Check(ctx); err != nil {
 			return report, err
 		}
 	}

@@ -44,6 +44,8 @@ import (
 type Options struct {
 	// DryRun counts the records and appends nothing.
 	DryRun bool
+	// Check is called before each append; its error ends the move.
+	Check func(context.Context) error
 	// Progress is called after each append.
 	Progress func(Report)
 }
@@ -188,13 +190,8 @@ func (m *mover) step(ctx context.Context) error {
 		}
 	}
 	if !m.DryRun {
-		if len(m.parts) > 0 {
-			if err := m.to.Append(ctx, m.parts); err != nil {
-				return fmt.Errorf("append records %d to %d: %w", records[0].Seq, through, err)
-			}
-		}
-		if err := m.from.Commit(ctx, m.name, journal.Position{Seq: through}); err != nil {
-			return fmt.Errorf("keep the progress in the journal: %w", err)
+		if err := m.append(ctx, through); err != nil {
+			return err
 		}
 	}
 	m.report.Through = through
@@ -202,6 +199,24 @@ func (m *mover) step(ctx context.Context) error {
 	m.report.Parts += int64(len(m.parts))
 	for _, p := range m.parts {
 		m.report.Bytes += int64(len(p.Data))
+	}
+	return nil
+}
+
+// append appends m.parts to the log and keeps that the records up to through are moved.
+func (m *mover) append(ctx context.Context, through uint64) error {
+	if m.Check != nil {
+		if err := m.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if len(m.parts) > 0 {
+		if err := m.to.Append(ctx, m.parts); err != nil {
+			return fmt.Errorf("append records %d to %d: %w", m.report.Through+1, through, err)
+		}
+	}
+	if err := m.from.Commit(ctx, m.name, journal.Position{Seq: through}); err != nil {
+		return fmt.Errorf("keep the progress in the journal: %w", err)
 	}
 	return nil
 }

@@ -234,7 +234,29 @@ func TestMoveAgain(t *testing.T) {
 	}
 }
 
-// A journal without readers was never processed: all of it moves. An empty one is no error.
+// A check that fails ends the move before the append; the next move does the rest.
+func TestMoveChecksBeforeEachAppend(t *testing.T) {
+	t.Parallel()
+	s, r := newSource(t), rand.New(rand.NewPCG(3, 4))
+	s.addRequests(t, r, 600) // more than one append
+	log := ingestiontest.NewMemoryLog(partitions)
+	checks, refused := 0, errors.New("a node runs")
+	report, err := logmove.Move(t.Context(), s, log, logmove.Options{Check: func(context.Context) error {
+		if checks++; checks == 2 {
+			return refused
+		}
+		return nil
+	}})
+	if !errors.Is(err, refused) || report.Records == 0 || report.Left() == 0 {
+		t.Fatalf("%+v after %d checks: %v", report, checks, err)
+	}
+	rest, err := logmove.Move(t.Context(), s, log, logmove.Options{})
+	if err != nil || report.Records+rest.Records != 600 {
+		t.Fatalf("%+v after %+v: %v", rest, report, err)
+	}
+	s.check(t, read(t, log), 0)
+}
+
 // What is moved reaches the sinks and followers of the journal, which begin at the end of a
 // log in which they are new.
 func TestMoveRegistersReaders(t *testing.T) {
@@ -267,6 +289,7 @@ func TestMoveRegistersReaders(t *testing.T) {
 	}
 }
 
+// A journal without readers was never processed: all of it moves. An empty one is no error.
 func TestMoveWithoutReaders(t *testing.T) {
 	t.Parallel()
 	s, log := newSource(t), ingestiontest.NewMemoryLog(partitions)
