@@ -156,7 +156,7 @@ func TestErasuresAreRememberedTogether(t *testing.T) {
 				t.Errorf("%s: %d removals, verdicts %v, %v", id, removed.removed[id], marks.Verdict(1, id, 3), marks.Verdict(1, id, l.last()+1))
 			}
 		}
-		if open, err := p.store.open(t.Context(), 1); err != nil || len(open) > 0 {
+		if open, _, err := p.store.openErasures(t.Context(), openKey{}, 1); err != nil || len(open) > 0 {
 			t.Errorf("open: %v, %v", open, err)
 		}
 	})
@@ -319,7 +319,7 @@ func (h *history) erase() {
 // runJob carries out some open erasures, or a part of that.
 func (h *history) runJob() {
 	s := h.owner().Service
-	open, err := s.store.open(h.t.Context(), 1000)
+	open, _, err := s.store.openErasures(h.t.Context(), openKey{}, 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (p *Partition) recoverNext(ctx context.Context, s *scan, last uint64) (end 
 
 // recoverUnknown carries out the erasures that the database does not know.
 func (p *Partition) recoverUnknown(ctx context.Context, found []Erasure) error {
-	known, err := p.known(ctx, found)
+	known, err := p.recoveredAlready(ctx, found)
 	if err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func (p *Partition) recoverUnknown(ctx context.Context, found []Erasure) error {
 	return nil
 }
 
-// known reports for each erasure whether nothing of it has to be recovered: its marks for
+// recoveredAlready reports for each erasure whether nothing of it has to be recovered: its marks for
 // the partition are in the database, and it is done or was requested from this database,
 // so that the job of erasures does the rest while the partition is processed.
-func (p *Partition) known(ctx context.Context, found []Erasure) ([]bool, error) {
+func (p *Partition) recoveredAlready(ctx context.Context, found []Erasure) ([]bool, error) {
 	known := make([]bool, len(found))
 	if len(found) == 0 {
 		return known, nil
@@ -136,7 +136,7 @@ func (p *Partition) known(ctx context.Context, found []Erasure) ([]bool, error) 
 
 // knowsAll reports whether nothing of the erasures has to be recovered.
 func (p *Partition) knowsAll(ctx context.Context, found []Erasure) (bool, error) {
-	known, err := p.known(ctx, found)
+	known, err := p.recoveredAlready(ctx, found)
 	return !slices.Contains(known, false), err
 }
 

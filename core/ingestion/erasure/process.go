@@ -45,41 +45,49 @@ func (s *Service) run(drainCtx, killCtx context.Context) {
 	}
 }
 
+// openPage is the number of open erasures that are read at a time.
+const openPage = 1000
+
 // processOpen carries out the open erasures. One that fails does not stop the
 // others.
 func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
 	if err := s.load(drainCtx); err != nil {
 		return err
 	}
-	open, err := s.openErasures(drainCtx, killCtx)
-	if err != nil {
-		return err
-	}
 	var failures []error
-	for i := range open {
-		if drainCtx.Err() != nil {
-			return drainCtx.Err()
+	for after := (openKey{}); ; {
+		page, next, err := s.openErasures(drainCtx, killCtx, after)
+		if err != nil {
+			return errors.Join(append(failures, err)...)
 		}
-		err := s.carryOutOpen(drainCtx, killCtx, &open[i])
-		s.finish(&open[i], err)
-		failures = append(failures, err)
+		for i := range page {
+			if drainCtx.Err() != nil {
+				return drainCtx.Err()
+			}
+			err := s.carryOutOpen(drainCtx, killCtx, &page[i])
+			s.finish(&page[i], err)
+			failures = append(failures, err)
+		}
+		if len(page) < openPage {
+			return errors.Join(failures...)
+		}
+		after = next
 	}
-	return errors.Join(failures...)
 }
 
-// openErasures returns the erasures that are not done. On a log in partitions they are
-// remembered together.
-func (s *Service) openErasures(drainCtx, killCtx context.Context) ([]Erasure, error) {
+// openErasures returns a page of the erasures that are not done, and where the next one
+// begins. On a log in partitions they are remembered together.
+func (s *Service) openErasures(drainCtx, killCtx context.Context, after openKey) (page []Erasure, next openKey, err error) {
 	unlock, err := s.lockProcessing(drainCtx)
 	if err != nil {
-		return nil, err
+		return nil, after, err
 	}
 	defer unlock()
-	open, err := s.store.open(drainCtx, 1000)
-	if err == nil && s.partitions != nil && len(open) > 1 {
-		s.rememberTogether(killCtx, open)
+	page, next, err = s.store.openErasures(drainCtx, after, openPage)
+	if err == nil && s.partitions != nil && len(page) > 1 {
+		s.rememberTogether(killCtx, page)
 	}
-	return open, err
+	return page, next, err
 }
 
 // lockProcessing waits until no erasure is carried out; the caller calls unlock. It fails

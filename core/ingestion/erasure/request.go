@@ -34,10 +34,10 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 		if err != nil {
 			return err
 		}
-		s.wait(e.ID, done) // before the commit: nothing carries it out yet
+		s.addWaiting(e.ID, done) // before the commit: nothing carries it out yet
 		return activity.AddAttached(ctx)
 	})
-	defer s.stopWaiting(e.ID, done)
+	defer s.removeWaiting(e.ID, done)
 	if err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (s *Service) answer(id string, err error) {
 	delete(s.waiting, id)
 }
 
-// wait makes answer send the outcome of an erasure to done, once.
-func (s *Service) wait(id string, done chan error) {
+// addWaiting makes answer send the outcome of an erasure to done, once.
+func (s *Service) addWaiting(id string, done chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting[id] = append(s.waiting[id], done)
 }
 
-func (s *Service) stopWaiting(id string, done chan error) {
+func (s *Service) removeWaiting(id string, done chan error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := slices.DeleteFunc(s.waiting[id], func(other chan error) bool { return other == done })

@@ -48,7 +48,7 @@ func stoppedNode(t *testing.T, d *db.DB, l *fakeLog) (former, next *Service, ope
 	insertErasures(t, former, 2)
 	err := former.load(t.Context())
 	if err == nil {
-		open, err = former.store.open(t.Context(), 10)
+		open, _, err = former.store.openErasures(t.Context(), openKey{}, 10)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -67,22 +67,22 @@ func (s *store) insertOrJoin(ctx context.Context, e *Erasure) error {
 		return fmt.Errorf("look for erasures of the same person: %w", err)
 	}
 	for i := range rows {
-		have, err := rows[i].erasure()
+		existing, err := rows[i].erasure()
 		if err != nil {
 			return err
 		}
-		lacks := func(id string) bool { return !slices.Contains(have.DistinctIDs, id) }
-		if (have.Events || !e.Events) && !slices.ContainsFunc(e.DistinctIDs, lacks) {
-			e.ID = have.ID
-			return s.postpone(ctx, e)
+		missing := func(id string) bool { return !slices.Contains(existing.DistinctIDs, id) }
+		if (existing.Events || !e.Events) && !slices.ContainsFunc(e.DistinctIDs, missing) {
+			e.ID = existing.ID
+			return s.setRequestedAt(ctx, e)
 		}
 	}
 	return s.insert(ctx, e)
 }
 
-// postpone makes the time of an erasure that of e, which has its id: dead letters that were
-// received until then are erased.
-func (s *store) postpone(ctx context.Context, e *Erasure) error {
+// setRequestedAt makes the time of an erasure that of e, which has its id, if it is later:
+// dead letters that were received until then are erased.
+func (s *store) setRequestedAt(ctx context.Context, e *Erasure) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("requested_at = ?", db.At(e.RequestedAt)).
 		Where("id = ? AND requested_at < ?", e.ID, db.At(e.RequestedAt)).Exec(ctx)
 	if err != nil {
@@ -159,9 +159,9 @@ func (s *store) isDone(ctx context.Context, id string) (bool, error) {
 
 // doneOf returns those of the erasures that were carried out.
 func (s *store) doneOf(ctx context.Context, ids []string) (done []string, err error) {
-	for part := range slices.Chunk(ids, 1000) {
+	for some := range slices.Chunk(ids, 1000) {
 		var found []string
-		err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Column("id").Where("id IN (?) AND done_at IS NOT NULL", bun.List(part)).Scan(ctx, &found)
+		err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Column("id").Where("id IN (?) AND done_at IS NOT NULL", bun.List(some)).Scan(ctx, &found)
 		if err != nil {
 			return done, fmt.Errorf("look for erasures that are done: %w", err)
 		}
@@ -191,20 +191,29 @@ func (s *store) has(ctx context.Context, id, condition string) (bool, error) {
 	return n > 0, nil
 }
 
-// open returns erasures that are not done, the oldest first.
-func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
+// openErasures returns a page of the erasures that are not done, the oldest first, and where
+// the next page begins. The first one begins at the zero value.
+func (s *store) openErasures(ctx context.Context, after openKey, limit int) (page []Erasure, next openKey, err error) {
 	var rows []erasureRow
-	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("done_at IS NULL").Order("requested_at", "id").Limit(int64(limit)).Scan(ctx)
+	err = s.db.Read(ctx).NewSelect().Model(&rows).Where("done_at IS NULL AND (requested_at, id) > (?, ?)", after.requestedAt, after.id).
+		Order("requested_at", "id").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read open erasures: %w", err)
+		return nil, after, fmt.Errorf("read open erasures: %w", err)
 	}
-	out := make([]Erasure, len(rows))
+	page = make([]Erasure, len(rows))
 	for i := range rows {
-		if out[i], err = rows[i].erasure(); err != nil {
-			return nil, err
+		if page[i], err = rows[i].erasure(); err != nil {
+			return nil, after, err
 		}
+		after = openKey{rows[i].RequestedAt, rows[i].ID}
 	}
-	return out, nil
+	return page, after, nil
+}
+
+// openKey is the place of an erasure among those that are not done.
+type openKey struct {
+	requestedAt db.Time
+	id          string
 }
 
 func (r *erasureRow) erasure() (Erasure, error) {
