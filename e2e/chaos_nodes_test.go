@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -44,22 +43,26 @@ type chaosNode struct {
 	served  atomic.Bool   // it was ready since it started
 }
 
-var chaosPorts sync.Map
-
 // stableAddress returns a loopback address for a program that is started again. Its
-// port is below those that the kernel hands out, so that no connection takes it.
+// port is below those that the kernel hands out, so that no connection takes it. While the
+// program is down, the UDP port of this number keeps other tests, also those of another
+// process, from it.
 func stableAddress(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
-		l, err := net.Listen("tcp", address)
+		reserved, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
-		_ = l.Close()
-		if _, used := chaosPorts.LoadOrStore(address, true); !used {
-			return address
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			_ = reserved.Close()
+			continue
 		}
+		_ = l.Close()
+		t.Cleanup(func() { _ = reserved.Close() })
+		return address
 	}
 	t.Fatal("no free port")
 	return ""
