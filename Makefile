@@ -6,8 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO            ?= go
-# Of packages. bin/guidon is built with the flags of the tests, so that dependencies compile once.
-TRIMPATH      ?= -trimpath
+TESTRUN       := $(GO) run ./internal/testrun
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS       := -s -w -X main.version=$(VERSION)
 GOLANGCI      := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -18,6 +17,11 @@ BENCH         ?= .
 BENCHTIME     ?= 1s
 
 export CGO_ENABLED ?= 0
+# With -trimpath the build cache does not depend on the directory: a fresh clone finds
+# what another one has compiled.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
+# What the tests of clients download and build, kept for other clones of this machine.
+export GUIDON_E2E_WORK ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/guidon-e2e
 
 .PHONY: help
 help: ## List the targets
@@ -41,18 +45,50 @@ console-check: ## Check types, style and pure parts of the console
 run: build ## Serve on 127.0.0.1:8000 with everything under ./data
 	./bin/guidon serve --config guidon.example.yaml
 
+# The server that the tests start, without a look at the console's sources.
+.PHONY: binary
+binary:
+	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/guidon ./cmd/guidon
+
+.PHONY: quick
+quick: ## Test the packages that differ from BASE (default: what is not committed, or the last commit) and their direct importers, on SQLite
+	@./.ci/quick $(BASE)
+
 .PHONY: test
-test: postgres ## Run all tests on SQLite and Postgres (installs Postgres with apt if it can); make lint has go vet's checks
-	$(GO) test -vet=off -timeout 10m ./...
+test: postgres curl binary ## Run the tests of all packages on SQLite and Postgres (installs Postgres and curl with apt if it can)
+	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -vet=off -timeout 60m ./...
+
+.PHONY: test-long
+test-long: postgres curl binary ## Run the tests that make test leaves out: guides that build modules, storms, moves between stores
+	@./.ci/long-tests | while read -r package tests; do \
+		echo "== $$package $$tests"; \
+		GUIDON_TEST_LONG=1 GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -vet=off -timeout 60m -run "$$tests" $$package || failed=1; \
+	done; exit $${failed:-0}
 
 .PHONY: test-sqlite
-test-sqlite: ## Run all tests on SQLite only, for machines without Postgres
-	GUIDON_TEST_POSTGRES=none $(GO) test -timeout 10m ./...
+test-sqlite: curl binary ## Run the tests on SQLite only, for machines without Postgres
+	@GUIDON_TEST_POSTGRES=none GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -vet=off -timeout 60m ./...
 	@echo 'NOT TESTED on Postgres: a change needs make test'
+
+.PHONY: steady
+steady: postgres ## Run tests TIMES (default 10) times under load (PKG=./core/journal RUN=TestName RACE=1); new and changed tests pass this before they land
+	@./.ci/steady $(PKG) "$(or $(RUN),.)" $(or $(TIMES),10)
+
+.PHONY: prove
+prove: ## Run the long form of every proof, for hours, and print a table of what ran with its seed (ONLY="crash fuzz" runs some; SEED=n repeats a run)
+	@./.ci/prove $(ONLY)
+
+.PHONY: bare
+bare: ## Run make run and make test on a Debian with nothing but git, make, CA certificates and Go, as root and as a user (needs root)
+	@./.ci/bare
 
 .PHONY: race
 race: postgres compiler ## Run the tests of packages with concurrency with the race detector, each on one database (needs a C compiler)
-	@packages="$$(./.ci/race-packages)"; set -x; CGO_ENABLED=1 $(GO) test -race -vet=off -short -timeout 30m $$packages
+	@packages="$$(./.ci/race-packages)"; CGO_ENABLED=1 $(TESTRUN) -- -race -vet=off -short -timeout 60m $$packages
+
+.PHONY: race-long
+race-long: postgres compiler ## Run the tests of the same packages with the race detector, in full and on both databases
+	@packages="$$(./.ci/race-packages)"; CGO_ENABLED=1 $(TESTRUN) -- -race -vet=off -timeout 120m $$packages
 
 .PHONY: lint
 lint: ## Check the format and run golangci-lint, with go vet's checks
@@ -63,26 +99,30 @@ lint: ## Check the format and run golangci-lint, with go vet's checks
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
 	./.ci/fuzz $(FUZZTIME)
 
+.PHONY: fuzz-changed
+fuzz-changed: ## Run the eight fuzz targets whose packages changed last for 5 seconds each
+	./.ci/fuzz 5s 8
+
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
 
 .PHONY: bench-cluster
 bench-cluster: build postgres ## Measure CPU an event and answers of one and many nodes on Kafka and Postgres in ROUNDS (default 3) rounds (VARIANTS="local kafka-1x12 kafka-3x12", LOADS="batches idle", EVENTS=60000)
-	COST_ROUNDS=$${ROUNDS:-3} COST_VARIANTS="$${VARIANTS:-}" COST_LOADS="$${LOADS:-}" COST_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestCost$$' -timeout 5h
+	COST_ROUNDS=$${ROUNDS:-3} COST_VARIANTS="$${VARIANTS:-}" COST_LOADS="$${LOADS:-}" COST_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestCost$$' -v -timeout 5h
 
 .PHONY: bench-console
 bench-console: build ## Measure the pages of the console with PERSONS (default 1000000) persons, FLAGS (5000) flags and EVENTS (500) events a second
-	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestConsoleScale$$' -timeout 2h
+	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestConsoleScale$$' -v -timeout 2h
 
 .PHONY: bench-takeover
 bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long partitions have no owner after a kill and after SIGTERM
-	TAKEOVER_ROUNDS=$${ROUNDS:-5} COST_VARIANTS="$${VARIANTS:-}" ./e2e/run -run 'TestTakeoverTime$$' -timeout 1h
+	TAKEOVER_ROUNDS=$${ROUNDS:-5} COST_VARIANTS="$${VARIANTS:-}" ./e2e/run -run 'TestTakeoverTime$$' -v -timeout 1h
 
 .PHONY: e2e
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
-	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse ./core/events ./core/events/clickhouse
-	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon ./app
+	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m ./plugins/sink/clickhouse ./core/events ./core/events/clickhouse
+	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m -run ClickHouse ./cmd/guidon ./app
 	./e2e/run
 
 .PHONY: crash
@@ -95,7 +135,7 @@ simulate: ## Simulate ROUNDS (default 1000) random runs of worker, sinks and lea
 
 .PHONY: cluster-chaos
 cluster-chaos: build clickhouse postgres ## Kill, stop and cut off nodes, Kafka, Postgres and ClickHouse under load in ROUNDS (default 1) rounds of EVENTS (200000) with FAULTS (28) faults and check for lost events (SEED=n repeats one, LOG=postgres, STORE=clickhouse and ERASE=1 give all of them the log in Postgres, events in ClickHouse, erased persons)
-	CHAOS_ROUNDS=$${ROUNDS:-1} CHAOS_SEED=$${SEED:-} CHAOS_EVENTS=$${EVENTS:-} CHAOS_FAULTS=$${FAULTS:-} CHAOS_LOG=$${LOG:-} CHAOS_STORE=$${STORE:-} CHAOS_ERASE=$${ERASE:-} ./e2e/run -run 'TestClusterChaos$$|TestBadClocks$$' -timeout 20h
+	CHAOS_ROUNDS=$${ROUNDS:-1} CHAOS_SEED=$${SEED:-} CHAOS_EVENTS=$${EVENTS:-} CHAOS_FAULTS=$${FAULTS:-} CHAOS_LOG=$${LOG:-} CHAOS_STORE=$${STORE:-} CHAOS_ERASE=$${ERASE:-} ./e2e/run -run 'TestClusterChaos$$|TestBadClocks$$' -v -timeout 20h
 
 .PHONY: powercut
 powercut: build ## Cut the power under load ROUNDS times (default 20; POWERCUT_SEED=1 selects what is lost; Linux, root, FUSE) and check for lost events
@@ -128,7 +168,7 @@ soak: ## Load the journal for ten minutes and check that its files do not grow
 .PHONY: deb
 deb: console ## Build the Debian package dist/guidon_VERSION_ARCH.deb
 	@rm -rf dist && mkdir dist
-	$(GO) build $(TRIMPATH) -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
+	$(GO) build -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
 	./packaging/generate dist/guidon .cache/package
 	VERSION="$$(packaging/debian/version '$(VERSION)')" ARCH=$$($(GO) env GOARCH) $(NFPM) package --config packaging/debian/nfpm.yaml --packager deb --target dist/
 
@@ -165,6 +205,10 @@ postgres:
 .PHONY: clickhouse
 clickhouse:
 	@./.ci/need-clickhouse
+
+.PHONY: curl
+curl:
+	@./e2e/need 'curl --version' curl
 
 .PHONY: compiler
 compiler:

@@ -1,0 +1,5 @@
+package panicking
+
+import "testing"
+
+func TestPanics(t *testing.T) { panic("the reason of the panic") }
