@@ -50,6 +50,13 @@ run: build ## Serve on 127.0.0.1:8000 with everything under ./data
 binary:
 	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/guidon ./cmd/guidon
 
+# The tests of cmd/guidon as a program, which the targets of single faults share.
+.PHONY: test-binary
+test-binary: binary
+	@$(GO) test -c -vet=off -o bin/guidon.test ./cmd/guidon
+
+COMMAND_TESTS := cd cmd/guidon && GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon
+
 .PHONY: quick
 quick: ## Test the packages that differ from BASE (default: what is not committed, or the last commit) and their direct importers, on SQLite
 	@./.ci/quick $(BASE)
@@ -126,8 +133,8 @@ e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI docu
 	./e2e/run
 
 .PHONY: crash
-crash: build ## Kill the server under load ROUNDS times (default 20) and check for lost events
-	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
+crash: test-binary ## Kill the server under load ROUNDS times (default 20) and check for lost events
+	$(COMMAND_TESTS) GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} ../../bin/guidon.test -test.run 'TestKillUnderLoad$$' -test.timeout 80m -test.v
 
 .PHONY: simulate
 simulate: ## Simulate ROUNDS (default 1000) random runs of worker, sinks and leases in virtual time (GUIDON_SEED=n repeats one)
@@ -138,37 +145,37 @@ cluster-chaos: build clickhouse postgres ## Kill, stop and cut off nodes, Kafka,
 	CHAOS_ROUNDS=$${ROUNDS:-1} CHAOS_SEED=$${SEED:-} CHAOS_EVENTS=$${EVENTS:-} CHAOS_FAULTS=$${FAULTS:-} CHAOS_LOG=$${LOG:-} CHAOS_STORE=$${STORE:-} CHAOS_ERASE=$${ERASE:-} ./e2e/run -run 'TestClusterChaos$$|TestBadClocks$$' -v -timeout 20h
 
 .PHONY: powercut
-powercut: build ## Cut the power under load ROUNDS times (default 20; POWERCUT_SEED=1 selects what is lost; Linux, root, FUSE) and check for lost events
-	POWERCUT_ROUNDS=$${ROUNDS:-20} $(GO) test -run 'TestPowerCut$$' -count=1 -timeout 80m -v ./cmd/guidon
+powercut: test-binary ## Cut the power under load ROUNDS times (default 20; POWERCUT_SEED=1 selects what is lost; Linux, root, FUSE) and check for lost events
+	$(COMMAND_TESTS) POWERCUT_ROUNDS=$${ROUNDS:-20} ../../bin/guidon.test -test.run 'TestPowerCut$$' -test.timeout 80m -test.v
 
 .PHONY: damage
 damage: ## Damage the files of a killed server with SEEDS (default 200) seeds and account for each event
 	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run "TestDamage$$|TestDamagedDatabase$$" -count=1 -timeout 20m ./core/recovery ./app
 
 .PHONY: misbehave
-misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED=1 selects them)
-	STORM_MISBEHAVIOURS=$${PLUGINS:-100} $(GO) test -run 'TestMisbehaviours$$' -count=1 -timeout 20m -v ./cmd/guidon
+misbehave: test-binary ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED=1 selects them)
+	$(COMMAND_TESTS) STORM_MISBEHAVIOURS=$${PLUGINS:-100} ../../bin/guidon.test -test.run 'TestMisbehaviours$$' -test.timeout 60m -test.v
 
 .PHONY: upgrades
-upgrades: ## Replace the executable of sinks SWAPS times (default 100) while events arrive (STORM_SEED=1 selects them)
-	STORM_UPGRADES=$${SWAPS:-100} $(GO) test -run 'TestUpgradeStorm$$' -count=1 -timeout 60m -v ./cmd/guidon
+upgrades: test-binary ## Replace the executable of sinks SWAPS times (default 100) while events arrive (STORM_SEED=1 selects them)
+	$(COMMAND_TESTS) STORM_UPGRADES=$${SWAPS:-100} ../../bin/guidon.test -test.run 'TestUpgradeStorm$$' -test.timeout 60m -test.v
 
 .PHONY: hostile
-hostile: ## Send REQUESTS (default 100000) hostile requests and check answers and memory
-	HOSTILE_REQUESTS=$${REQUESTS:-100000} $(GO) test -run TestHostileRequests -count=1 -timeout 10h -v ./cmd/guidon
+hostile: test-binary ## Send REQUESTS (default 100000) hostile requests and check answers and memory
+	$(COMMAND_TESTS) HOSTILE_REQUESTS=$${REQUESTS:-100000} ../../bin/guidon.test -test.run 'TestHostileRequests' -test.timeout 10h -test.v
 
 .PHONY: memory
-memory: ## Load servers that the kernel kills above a limit of memory, SECONDS_EACH (default 10) each (Linux), and check for lost events
-	MEMORY_SECONDS=$${SECONDS_EACH:-10} $(GO) test -run 'TestMemoryLimit$$' -count=1 -timeout 30m -v ./cmd/guidon
+memory: test-binary ## Load servers that the kernel kills above a limit of memory, SECONDS_EACH (default 10) each (Linux), and check for lost events
+	$(COMMAND_TESTS) MEMORY_SECONDS=$${SECONDS_EACH:-10} ../../bin/guidon.test -test.run 'TestMemoryLimit$$' -test.timeout 60m -test.v
 
 .PHONY: soak
 soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
 
 .PHONY: deb
-deb: console ## Build the Debian package dist/guidon_VERSION_ARCH.deb
+deb: console binary ## Build the Debian package dist/guidon_VERSION_ARCH.deb
 	@rm -rf dist && mkdir dist
-	$(GO) build -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
+	cp bin/guidon dist/guidon
 	./packaging/generate dist/guidon .cache/package
 	VERSION="$$(packaging/debian/version '$(VERSION)')" ARCH=$$($(GO) env GOARCH) $(NFPM) package --config packaging/debian/nfpm.yaml --packager deb --target dist/
 
