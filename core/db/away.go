@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -65,7 +64,7 @@ func refusedByServer(err error) bool {
 // error, a full disk, a file that cannot be opened.
 func refusedByDisk(err error) bool {
 	switch sqliteCode(err) & 0xff { // the rest is detail
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
+	case sqliteReadOnly, sqliteIOError, sqliteFull, sqliteCantOpen:
 		return true
 	}
 	return false

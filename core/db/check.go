@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/guidonhq/guidon/core/db/logcheck"
-	"github.com/guidonhq/guidon/core/db/rowsql" // registers functions of migrations and searches, too
 )
 
 // maxProblems bounds the problems that a check lists.
@@ -36,7 +35,7 @@ func CheckFile(ctx context.Context, cfg Config, dataDir string) (problems []stri
 	if err != nil {
 		return nil, err
 	}
-	pool, err := sql.Open("sqlite", dsn(t.file, "deferred", readPragmas()))
+	pool, err := openSQLitePool(dsn(t.file, "deferred", readPragmas()))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func CheckFile(ctx context.Context, cfg Config, dataDir string) (problems []stri
 	if err != nil || len(problems) > 0 {
 		return problems, err
 	}
-	return rowsql.Check(ctx, pool, maxProblems)
+	return sqliteDriver.CheckEvents(ctx, pool, maxProblems)
 }
 
 // integrity runs one of SQLite's checks, a pragma with its argument.
@@ -79,9 +78,3 @@ func isMalformed(err error) bool {
 	code := sqliteCode(err) & 0xff
 	return code == sqliteCorrupt || code == sqliteNotDB
 }
-
-// SQLite's primary result codes for a malformed file.
-const (
-	sqliteCorrupt = 11
-	sqliteNotDB   = 26
-)

@@ -18,6 +18,9 @@
 // On PostgreSQL writes, internal reads and lookups go through one pgx pool. Hot
 // paths use the pool itself (Pool, PgxConn: COPY, UNNEST, prepared reads); bun sends
 // its finished SQL text in one round trip without preparing it.
+//
+// pgx is part of the package, because stores get its connections from a handle. The SQLite
+// library is not: a program that opens SQLite files imports core/db/sqlite.
 package db
 
 import (
@@ -36,7 +39,6 @@ import (
 	"github.com/guidonhq/guidon/core/db/logcheck"
 	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/db/scan"
-	"github.com/guidonhq/guidon/core/db/sqlitescan"
 	"github.com/guidonhq/guidon/core/db/wake"
 )
 
@@ -106,7 +108,7 @@ type DB struct {
 	limiter  *scan.Limiter
 	others   map[pools.Kind]*pgxpool.Pool // of management and scans; nil on SQLite
 	pool     *pgxpool.Pool                // nil on SQLite
-	scans    *sqlitescan.Pool             // nil on PostgreSQL
+	scans    SQLiteScanner                // nil on PostgreSQL
 	name     string                       // kind and place, for messages; holds no secret
 
 	queries   *prometheus.HistogramVec

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Duplicate reports whether err is a violation of a unique constraint or a primary
@@ -17,7 +16,7 @@ func Duplicate(err error) bool {
 		return e.Code == "23505"
 	}
 	code := sqliteCode(err)
-	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || code == sqlite3.SQLITE_CONSTRAINT_ROWID
+	return code == sqliteUnique || code == sqlitePrimaryKey || code == sqliteRowID
 }
 
 // BrokenReference reports whether err is a violation of a foreign key: the
@@ -26,7 +25,7 @@ func BrokenReference(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23503"
 	}
-	return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+	return sqliteCode(err) == sqliteForeignKey
 }
 
 // Retryable reports whether the transaction that failed with err may succeed on

@@ -3,8 +3,6 @@ package db
 import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
-
-	"github.com/guidonhq/guidon/core/db/sqlitescan"
 )
 
 // PauseEvery adds a condition to a query that reads many rows. It is true for each row:
@@ -17,5 +15,5 @@ func PauseEvery(q *bun.SelectQuery, rows int, column string) *bun.SelectQuery {
 	if q.Dialect().Name() != dialect.SQLite {
 		return q
 	}
-	return q.Where("(? % ? <> 0 OR "+sqlitescan.PauseFunction+"())", bun.Ident(column), rows)
+	return q.Where("(? % ? <> 0 OR "+SQLitePauseFunction+"())", bun.Ident(column), rows)
 }

@@ -55,7 +55,7 @@ func (d *DB) runCheck(ctx context.Context, path string) {
 // quickCheck checks one table after the other, so that a checkpoint can run in
 // between. It stops at the first table with problems.
 func quickCheck(ctx context.Context, path string) (problems []string, err error) {
-	pool, err := sql.Open("sqlite", dsn(path, "deferred", readPragmas()))
+	pool, err := openSQLitePool(dsn(path, "deferred", readPragmas()))
 	if err != nil {
 		return nil, err
 	}

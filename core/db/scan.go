@@ -9,12 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/guidonhq/guidon/core/db/scan"
-	"github.com/guidonhq/guidon/core/db/sqlitescan"
 )
 
 // Row is a row of Scan.
 type Row struct {
-	sqlite *sqlitescan.Row
+	sqlite SQLiteRow
 	values [][]byte // of PostgreSQL, in binary format
 }
 
@@ -53,7 +52,7 @@ func (r *Row) Bytes(column int) []byte {
 func (d *DB) Scan(ctx context.Context, queries []string, fn func(query int, r *Row) error) error {
 	if !d.Postgres() {
 		var row Row
-		return d.watch.seen(d.scans.Scan(ctx, queries, scan.PacerOf(ctx).Pace, func(query int, r *sqlitescan.Row) error {
+		return d.watch.seen(d.scans.Scan(ctx, queries, scan.PacerOf(ctx).Pace, func(query int, r SQLiteRow) error {
 			row.sqlite = r
 			return fn(query, &row)
 		}))

@@ -13,13 +13,9 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/db/scan"
-	"github.com/guidonhq/guidon/core/db/sqlitescan"
-	_ "github.com/guidonhq/guidon/core/sqlitepages" // before the first file is opened
 )
 
 // busyWait is how long a connection waits for another process's write lock
@@ -55,6 +51,9 @@ func readPragmasWith(cacheKB int) []string {
 }
 
 func openSQLite(ctx context.Context, cfg Config, path string, w *watch, readLog func(file string) (*LogDamage, error)) (*DB, error) {
+	if sqliteDriver == nil {
+		return nil, errNoSQLite // before a file is created
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find SQLite file %s: %w", path, err)
@@ -84,7 +83,7 @@ func openSQLite(ctx context.Context, cfg Config, path string, w *watch, readLog 
 	d := &DB{
 		lookup: bun.NewDB(lookup, sqlitedialect.New()),
 		write:  bun.NewDB(write, sqlitedialect.New()),
-		scans:  sqlitescan.New(abs, busyWait),
+		scans:  sqliteDriver.NewScanner(abs, busyWait),
 		name:   "SQLite file " + abs, file: abs, watch: w, queries: w.queries,
 	}
 	d.readers[pools.Internal] = bun.NewDB(read, sqlitedialect.New())
@@ -193,7 +192,7 @@ func openPool(ctx context.Context, w *watch, name, dsn string, size int, writes 
 
 // newPool is openPool without a connection yet.
 func newPool(w *watch, name, dsn string, size int, writes bool) (*sql.DB, error) {
-	c, err := sqlite.NewConnector(dsn)
+	c, err := newSQLiteConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -225,16 +224,5 @@ func whileBusy(ctx context.Context, limit time.Duration, try func() error) error
 
 func isBusy(err error) bool {
 	code := sqliteCode(err) & 0xff
-	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
-}
-
-// sqliteCode is the extended result code of a SQLite error, 0 for others.
-func sqliteCode(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code()
-	}
-	if e, ok := errors.AsType[*sqlitescan.Error](err); ok {
-		return e.Code
-	}
-	return 0
+	return code == sqliteBusy || code == sqliteLocked
 }

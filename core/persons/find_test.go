@@ -11,7 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/db/sqlitescan"
+	"github.com/guidonhq/guidon/core/db/sqlite"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
@@ -336,11 +336,11 @@ func TestSearchesPause(t *testing.T) {
 		for name, q := range map[string]persons.Query{
 			"search": {Search: "zzz"}, "filter": {Properties: []*match.Filter{plan}},
 		} {
-			before := sqlitescan.Pauses()
+			before := sqlite.Pauses()
 			if _, total, err := s.Find(t.Context(), 1, q, 10, 0); err != nil || total != 0 {
 				t.Fatalf("%s: %d persons, %v", name, total, err)
 			}
-			if n := sqlitescan.Pauses() - before; n < 4 {
+			if n := sqlite.Pauses() - before; n < 4 {
 				t.Errorf("%s of 1,100 persons: %d pauses", name, n)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	_ "github.com/guidonhq/guidon/core/db/sqlite" // opens the files
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"

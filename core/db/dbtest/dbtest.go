@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"github.com/guidonhq/guidon/core/db"
+	_ "github.com/guidonhq/guidon/core/db/sqlite" // opens SQLite files
 )
 
 // Run calls fn twice, in the subtests "sqlite" and "postgres", each with a

@@ -1,6 +1,4 @@
-// Package sqlitescan reads many rows of a SQLite file without database/sql, which
-// copies every value of a row several times and so costs more than the query.
-package sqlitescan
+package sqlite
 
 import (
 	"context"
@@ -14,10 +12,14 @@ import (
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
-// Pool are connections that only read. It is safe for concurrent use.
-type Pool struct {
+// scanPool implements db.SQLiteScanner: connections that only read, without database/sql,
+// which copies every value of a row several times and so costs more than the query. It is
+// safe for concurrent use.
+type scanPool struct {
 	file string
 	busy time.Duration // for which a query waits for a lock
 
@@ -26,28 +28,28 @@ type Pool struct {
 	closed bool
 }
 
-// New returns a Pool of a file. It opens connections when they are needed.
-func New(file string, busy time.Duration) *Pool { return &Pool{file: file, busy: busy} }
+// newScanPool returns the pool of a file. It opens connections when they are needed.
+func newScanPool(file string, busy time.Duration) *scanPool { return &scanPool{file: file, busy: busy} }
 
-// Row is a row of Scan.
-type Row struct {
+// scanRow implements db.SQLiteRow.
+type scanRow struct {
 	conn *scanConn
 	stmt uintptr
 }
 
 // Int returns an integer column, 0 for NULL.
-func (r *Row) Int(column int) int64 { return r.conn.columnInt(r.stmt, column) }
+func (r *scanRow) Int(column int) int64 { return r.conn.columnInt(r.stmt, column) }
 
 // Bytes returns a column of text or bytes, nil for NULL. SQLite owns the memory: it is
 // valid until the function of Scan returns and must not be changed.
-func (r *Row) Bytes(column int) []byte { return r.conn.columnBytes(r.stmt, column) }
+func (r *scanRow) Bytes(column int) []byte { return r.conn.columnBytes(r.stmt, column) }
 
 var errScanClosed = errors.New("the SQLite file is closed")
 
 // Scan runs queries in one read transaction and calls fn for every row with the
 // number of its query, until fn fails. It calls pause again and again while SQLite
 // works, at intervals of about 0.1 ms, also between two rows. pause may sleep.
-func (p *Pool) Scan(ctx context.Context, queries []string, pause func(), fn func(int, *Row) error) error {
+func (p *scanPool) Scan(ctx context.Context, queries []string, pause func(), fn func(int, db.SQLiteRow) error) error {
 	c, err := p.take()
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (p *Pool) Scan(ctx context.Context, queries []string, pause func(), fn func
 	return err
 }
 
-func (p *Pool) take() (*scanConn, error) {
+func (p *scanPool) take() (*scanConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -78,7 +80,7 @@ func (p *Pool) take() (*scanConn, error) {
 // release keeps as many connections as there are cores, without their caches. It
 // closes a connection whose transaction did not end: the interrupt of a canceled scan
 // can end its ROLLBACK.
-func (p *Pool) release(c *scanConn) {
+func (p *scanPool) release(c *scanConn) {
 	sqlite3.Xsqlite3_db_release_memory(c.tls, c.db)
 	inTransaction := sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0
 	p.mu.Lock()
@@ -91,7 +93,7 @@ func (p *Pool) release(c *scanConn) {
 }
 
 // Close closes the idle connections; the others are closed when they are released.
-func (p *Pool) Close() {
+func (p *scanPool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -198,13 +200,13 @@ func (c *scanConn) exec(sql string) error {
 	return nil
 }
 
-func (c *scanConn) inTransaction(ctx context.Context, queries []string, fn func(int, *Row) error) (err error) {
+func (c *scanConn) inTransaction(ctx context.Context, queries []string, fn func(int, db.SQLiteRow) error) (err error) {
 	if err := c.exec("BEGIN"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.exec("ROLLBACK")) }()
 	for i, query := range queries {
-		if err := c.query(ctx, query, func(r *Row) error { return fn(i, r) }); err != nil {
+		if err := c.query(ctx, query, func(r *scanRow) error { return fn(i, r) }); err != nil {
 			return err
 		}
 	}
@@ -215,7 +217,7 @@ func (c *scanConn) inTransaction(ctx context.Context, queries []string, fn func(
 // interrupt between two statements has no effect.
 const rowsPerCheck = 256
 
-func (c *scanConn) query(ctx context.Context, query string, fn func(*Row) error) error {
+func (c *scanConn) query(ctx context.Context, query string, fn func(*scanRow) error) error {
 	text, err := libc.CString(query)
 	if err != nil {
 		return err
@@ -226,7 +228,7 @@ func (c *scanConn) query(ctx context.Context, query string, fn func(*Row) error)
 	if code := sqlite3.Xsqlite3_prepare_v2(c.tls, c.db, text, -1, handle, 0); code != sqlite3.SQLITE_OK {
 		return c.failure(code)
 	}
-	row := Row{conn: c, stmt: *(*uintptr)(pointer(handle))}
+	row := scanRow{conn: c, stmt: *(*uintptr)(pointer(handle))}
 	defer sqlite3.Xsqlite3_finalize(c.tls, row.stmt)
 	for n := 0; ; n++ {
 		if n%rowsPerCheck == 0 && ctx.Err() != nil {
@@ -267,15 +269,15 @@ func pointer(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Error is an error of SQLite.
-type Error struct {
-	Code    int // the extended result code
+// scanError is an error of SQLite during a scan.
+type scanError struct {
+	code    int // the extended result code
 	message string
 }
 
 // Error returns the message with the code.
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.message, e.Code) }
+func (e *scanError) Error() string { return fmt.Sprintf("%s (%d)", e.message, e.code) }
 
 func (c *scanConn) failure(code int32) error {
-	return &Error{Code: int(code), message: libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))}
+	return &scanError{code: int(code), message: libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))}
 }

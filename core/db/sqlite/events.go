@@ -1,9 +1,4 @@
-// Package rowsql gives every connection of database/sql to SQLite the functions that read
-// compressed properties of events; migrations and searches call them. See core/db/rowcodec.
-//
-//	event_dictionary_id(properties) is the id of the dictionary of a row, NULL for text
-//	event_properties(properties, dictionary, distinct_id, current_url) is the text
-package rowsql
+package sqlite
 
 import (
 	"bytes"
@@ -11,17 +6,22 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"modernc.org/sqlite"
+	sqlitedriver "modernc.org/sqlite"
 
 	"github.com/guidonhq/guidon/core/db/rowcodec"
 )
 
+// init registers the functions that read compressed properties of events; migrations and
+// searches call them. See core/db/rowcodec.
+//
+//	event_dictionary_id(properties) is the id of the dictionary of a row, NULL for text
+//	event_properties(properties, dictionary, distinct_id, current_url) is the text
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("event_dictionary_id", 1, dictionaryIDFunction)
-	sqlite.MustRegisterDeterministicScalarFunction("event_properties", 4, propertiesFunction)
+	sqlitedriver.MustRegisterDeterministicScalarFunction("event_dictionary_id", 1, dictionaryIDFunction)
+	sqlitedriver.MustRegisterDeterministicScalarFunction("event_properties", 4, propertiesFunction)
 }
 
-func dictionaryIDFunction(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+func dictionaryIDFunction(_ *sqlitedriver.FunctionContext, args []driver.Value) (driver.Value, error) {
 	stored := bytesOf(args[0])
 	if !rowcodec.IsCompressed(stored) {
 		return nil, nil
@@ -41,7 +41,7 @@ type loadedDictionary struct {
 	*rowcodec.Dictionary
 }
 
-func propertiesFunction(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+func propertiesFunction(_ *sqlitedriver.FunctionContext, args []driver.Value) (driver.Value, error) {
 	stored := bytesOf(args[0])
 	if !rowcodec.IsCompressed(stored) {
 		return args[0], nil

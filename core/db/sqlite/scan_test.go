@@ -1,19 +1,21 @@
-package sqlitescan
+package sqlite
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
-func newPool(t *testing.T) *Pool {
+func newPool(t *testing.T) *scanPool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "scan.db")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := New(file, time.Second)
+	p := newScanPool(file, time.Second)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -32,7 +34,7 @@ func TestOpenTransactionsAreNotKept(t *testing.T) {
 	}
 	p.release(c)
 	for range 2 {
-		if err := p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, *Row) error { return nil }); err != nil {
+		if err := p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, db.SQLiteRow) error { return nil }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -44,12 +46,12 @@ func TestPanicsGiveTheConnectionBack(t *testing.T) {
 	p := newPool(t)
 	func() {
 		defer func() { _ = recover() }()
-		_ = p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, *Row) error { panic("broken") })
+		_ = p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, db.SQLiteRow) error { panic("broken") })
 	}()
 	if len(p.idle) != 1 {
 		t.Fatalf("%d connections are idle", len(p.idle))
 	}
-	if err := p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, *Row) error { return nil }); err != nil {
+	if err := p.Scan(t.Context(), []string{"SELECT 1"}, func() {}, func(int, db.SQLiteRow) error { return nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -60,7 +62,7 @@ func TestScansPauseWithinAStatement(t *testing.T) {
 	p := newPool(t)
 	calls := 0
 	query := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 100000) SELECT count(*) FROM n"
-	err := p.Scan(t.Context(), []string{query}, func() { calls++ }, func(_ int, r *Row) error {
+	err := p.Scan(t.Context(), []string{query}, func() { calls++ }, func(_ int, r db.SQLiteRow) error {
 		if r.Int(0) != 100_000 {
 			t.Errorf("counted %d", r.Int(0))
 		}
@@ -70,7 +72,7 @@ func TestScansPauseWithinAStatement(t *testing.T) {
 		t.Errorf("%d pauses, %v", calls, err)
 	}
 	before := calls
-	if err := p.Scan(t.Context(), []string{query}, func() {}, func(int, *Row) error { return nil }); err != nil || calls != before {
+	if err := p.Scan(t.Context(), []string{query}, func() {}, func(int, db.SQLiteRow) error { return nil }); err != nil || calls != before {
 		t.Errorf("a pause of an earlier scan is called: %v", err)
 	}
 }

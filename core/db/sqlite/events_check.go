@@ -1,4 +1,4 @@
-package rowsql
+package sqlite
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"errors"
 	"fmt"
 
-	"modernc.org/sqlite"
+	sqlitedriver "modernc.org/sqlite"
 )
 
-func init() { sqlite.MustRegisterDeterministicScalarFunction("event_damage", 4, damageFunction) }
+func init() { sqlitedriver.MustRegisterDeterministicScalarFunction("event_damage", 4, damageFunction) }
 
 // damageFunction has the arguments of event_properties. It returns the error as text, or
 // NULL.
-func damageFunction(c *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+func damageFunction(c *sqlitedriver.FunctionContext, args []driver.Value) (driver.Value, error) {
 	if _, err := propertiesFunction(c, args); err != nil {
 		return err.Error(), nil //nolint:nilerr // the error is the value
 	}
 	return nil, nil
 }
 
-// Check returns at most limit problems of the compressed events of a file: of their
+// checkEvents returns at most limit problems of the compressed events of a file: of their
 // dictionaries and of each row. It reads all events and changes nothing.
-func Check(ctx context.Context, pool *sql.DB, limit int) ([]string, error) {
+func checkEvents(ctx context.Context, pool *sql.DB, limit int) ([]string, error) {
 	var one int
 	err := pool.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'event_dictionaries'").Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -33,10 +33,10 @@ func Check(ctx context.Context, pool *sql.DB, limit int) ([]string, error) {
 	}
 	var problems []string
 	if err == nil {
-		problems, err = checkDictionaries(ctx, pool)
+		problems, err = checkEventDictionaries(ctx, pool)
 	}
 	if err == nil {
-		problems, err = checkRows(ctx, pool, limit, problems)
+		problems, err = checkEventRows(ctx, pool, limit, problems)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("check the compressed events: %w", err)
@@ -44,7 +44,7 @@ func Check(ctx context.Context, pool *sql.DB, limit int) ([]string, error) {
 	return problems[:min(len(problems), limit)], nil
 }
 
-func checkDictionaries(ctx context.Context, pool *sql.DB) (problems []string, err error) {
+func checkEventDictionaries(ctx context.Context, pool *sql.DB) (problems []string, err error) {
 	rows, err := pool.QueryContext(ctx, "SELECT id, content, checksum FROM event_dictionaries ORDER BY id")
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func checkDictionaries(ctx context.Context, pool *sql.DB) (problems []string, er
 	return problems, rows.Err()
 }
 
-func checkRows(ctx context.Context, pool *sql.DB, limit int, problems []string) ([]string, error) {
+func checkEventRows(ctx context.Context, pool *sql.DB, limit int, problems []string) ([]string, error) {
 	rows, err := pool.QueryContext(ctx, `SELECT id, uuid, damage FROM (
 		SELECT id, uuid, event_damage(properties, (SELECT d.content FROM event_dictionaries AS d WHERE d.id = event_dictionary_id(events.properties)),
 			distinct_id, current_url) AS damage FROM events WHERE typeof(properties) = 'blob')
