@@ -39,7 +39,7 @@ import (
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/console"
 	"github.com/guidonhq/guidon/core/db"
-	_ "github.com/guidonhq/guidon/core/db/sqlite" // opens the file of the database
+	_ "github.com/guidonhq/guidon/core/db/sqlite" // opens the files of the database and of the journal
 	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/email"

@@ -156,7 +156,7 @@ var mayImport = map[string][]string{
 	"core/startmemory":        {},
 	"core/sqlitewal":          {},
 	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},
-	"core/journal/format":     {"core/sqlitepages"},
+	"core/journal/format":     {},
 	"core/journal/files":      {},
 	"core/journal/clock":      {},
 	"core/journal/expiry":     {},
@@ -355,6 +355,7 @@ func either(a, b func(pkg, file string) bool) func(pkg, file string) bool {
 var libraryRules = []libraryRule{
 	{"github.com/uptrace/bun", "SQL belongs in store*.go", either(files("store"), packages("core/db"))},
 	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal", "core/journal/format", "core/journal/checkpoint"))},
+	{"modernc.org/", "SQLite is slow to link: import core/db/sqlite in the program", packages("core/db/sqlite", "core/sqlitepages", "core/backup")},
 	{"github.com/jackc/pgx", "SQL belongs in store*.go", either(files("store"), packages("core/db", "plugins/sink/postgres"))},
 	{"github.com/gofiber/fiber", "HTTP belongs in http*.go and in core/web", either(files("http"), packages("core/web"))},
 	{"go.uber.org/fx", "wiring belongs in module.go and in app", either(files("module"), packages("app"))},

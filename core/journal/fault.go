@@ -1,16 +1,11 @@
 package journal
 
 import (
-	"errors"
 	"time"
 
-	"modernc.org/sqlite"
-
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/journal/format"
 )
-
-// sqliteFull is the primary result code of SQLite for "no space left".
-const sqliteFull = 13
 
 // The refusals, each with a retry delay.
 var (
@@ -37,7 +32,7 @@ var (
 
 // writeFault returns the fault for a failed write.
 func writeFault(err error) *fault.Error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqliteFull {
+	if format.IsFull(err) {
 		return errFull.Because(err)
 	}
 	return errUnavailable.Because(damagedFile(err))

@@ -12,6 +12,8 @@
 // in one transaction. Package journaltest holds the conformance suite for all
 // implementations.
 //
+// The program imports the driver of SQLite (see core/journal/format).
+//
 // The package uses prepared raw SQL on its own connections instead of bun: every
 // request passes through these few statements (docs/decisions/0003 has the
 // measurements).

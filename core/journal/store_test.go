@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	_ "modernc.org/sqlite" // opens the file of a journal
 
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/journal/journaltest"
+	_ "github.com/guidonhq/guidon/core/sqlitepages" // the memory of the server
 )
 
 func TestConformance(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	_ "modernc.org/sqlite" // opens the file of a journal
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/event"

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	_ "modernc.org/sqlite" // opens the file of a journal
 
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/journal/mark"

@@ -5,12 +5,10 @@ package checkpoint
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync"
 	"sync/atomic"
 
 	"go.uber.org/zap"
-	"modernc.org/sqlite"
 
 	"github.com/guidonhq/guidon/core/journal/format"
 )
@@ -21,8 +19,6 @@ const (
 	LogBytes = 16 << 20
 	// copyBytes is how much of it is copied to the main file at a time.
 	copyBytes = 2 << 20
-	// ioError is the primary result code of SQLite for a disk that fails.
-	ioError = 10
 )
 
 // Log is a write-ahead log. A checkpoint has
@@ -127,7 +123,7 @@ func (w *Log) restart(conn *sql.Conn) {
 // disk is unknown and the log is the only good copy: it must not be overwritten.
 func (w *Log) handleError(err error) {
 	w.log.Error("write-ahead log checkpoint failed", zap.Error(err))
-	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff == ioError {
+	if format.IsDiskFailure(err) {
 		w.lost.Store(true)
 		w.failed(err)
 	}

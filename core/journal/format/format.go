@@ -5,6 +5,10 @@
 // returned changed or under a wrong number. SQLite itself has no checksums: a File
 // reads blocks with a connection of its own and finds what is readable around
 // damaged rows and malformed pages.
+//
+// The package opens files with the driver "sqlite" of database/sql, which the program
+// imports: the server with core/db/sqlite, tests with modernc.org/sqlite. So packages that
+// only know the types of a journal do not link SQLite.
 package format
 
 import (
@@ -13,10 +17,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"modernc.org/sqlite"
-
-	_ "github.com/guidonhq/guidon/core/sqlitepages" // before the first file is opened
 )
 
 // FileName is the name of the file in the directory of a journal.
@@ -55,16 +55,46 @@ func IsDamage(err error) bool {
 		errors.Is(err, ErrBlock) || errors.Is(err, ErrRow) || IsMalformed(err)
 }
 
-// SQLite's primary result codes for a malformed file.
+// SQLite's primary result codes.
 const (
+	sqliteIOError = 10
 	sqliteCorrupt = 11
+	sqliteFull    = 13
 	sqliteNotDB   = 26
 )
 
 // IsMalformed reports whether SQLite found the structure of a file damaged.
 func IsMalformed(err error) bool {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && (e.Code()&0xff == sqliteCorrupt || e.Code()&0xff == sqliteNotDB)
+	code, ok := sqliteCode(err)
+	return ok && (code == sqliteCorrupt || code == sqliteNotDB)
+}
+
+// IsFull reports whether SQLite found no space left on the disk.
+func IsFull(err error) bool {
+	code, ok := sqliteCode(err)
+	return ok && code == sqliteFull
+}
+
+// IsDiskFailure reports whether the disk failed under SQLite, or SQLite did not even
+// report why it failed.
+func IsDiskFailure(err error) bool {
+	code, ok := sqliteCode(err)
+	return !ok || code == sqliteIOError
+}
+
+// sqliteError is what the errors of the driver implement.
+type sqliteError interface {
+	error
+	Code() int // the extended result code
+}
+
+// sqliteCode returns the primary result code of an error of SQLite.
+func sqliteCode(err error) (code int, ok bool) {
+	e, ok := errors.AsType[sqliteError](err)
+	if !ok {
+		return 0, false
+	}
+	return e.Code() & 0xff, true
 }
 
 // Row is a row of blocks as it is stored. Its data is valid until the next row.
