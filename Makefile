@@ -128,7 +128,7 @@ bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long part
 
 .PHONY: e2e
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
-	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m ./plugins/sink/clickhouse ./core/events ./core/events/clickhouse
+	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m ./plugins/sink/clickhouse ./plugins/sink/nats ./core/events ./core/events/clickhouse
 	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m -run ClickHouse ./cmd/guidon ./app
 	./e2e/run
 

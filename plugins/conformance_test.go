@@ -16,13 +16,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats-server/v2/server"
-	natsgo "github.com/nats-io/nats.go"
 	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -31,6 +28,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/plugins/sink/nats/natstest"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/plugintest"
 )
@@ -98,18 +96,15 @@ func TestBundledSinksConform(t *testing.T) {
 	})
 	t.Run("nats", func(t *testing.T) {
 		t.Parallel()
-		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 2 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		if !s.ReadyForConnections(time.Minute) {
-			t.Fatal("the server does not come up")
-		}
+		s := natstest.Start(t, natstest.Options{MaxPayload: 2 << 20})
 		conformance(t, "nats", plugintest.Target{
-			Config: map[string]any{"servers": []any{s.ClientURL()}, "stream": "kept", "subject": "kept.{project}", "create": true}, Refused: tooLarge,
-			Received: func() ([]sdk.Event, error) { return inStream(s.ClientURL(), "kept") },
+			Config: map[string]any{"servers": []any{s.URL()}, "stream": "kept", "subject": "kept.{project}", "create": true}, Refused: tooLarge,
+			Received: func() (events []sdk.Event, err error) {
+				for _, m := range s.Streams.Messages("kept") {
+					events = append(events, lines(m.Data)...)
+				}
+				return events, nil
+			},
 		})
 	})
 	t.Run("parquet", func(t *testing.T) {
@@ -278,35 +273,6 @@ func inLake(dir string) (events []sdk.Event, err error) {
 		return err
 	})
 	return events, err
-}
-
-func inStream(url, stream string) ([]sdk.Event, error) {
-	c, err := natsgo.Connect(url)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	js, err := c.JetStream()
-	if err != nil {
-		return nil, err
-	}
-	info, err := js.StreamInfo(stream)
-	if err != nil {
-		return nil, nil // there is none yet
-	}
-	sub, err := js.SubscribeSync("", natsgo.BindStream(stream), natsgo.OrderedConsumer())
-	if err != nil {
-		return nil, err
-	}
-	var events []sdk.Event
-	for range info.State.Msgs {
-		m, err := sub.NextMsg(time.Minute)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, lines(m.Data)...)
-	}
-	return events, nil
 }
 
 func inTopic(ctx context.Context, brokers []string, topic string) ([]sdk.Event, error) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -19,23 +18,12 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// broker starts a real server with its files in dir.
-func broker(t *testing.T, dir string, port int, change func(*server.Options)) *server.Server {
-	t.Helper()
-	opts := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true}
-	if change != nil {
-		change(opts)
-	}
-	s, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not come up")
-	}
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	return s
+// brokerOptions change the server that broker starts.
+type brokerOptions struct {
+	port       int // 0 for a free one
+	token      string
+	maxPayload int  // 0 for that of the server
+	noStreams  bool // without JetStream
 }
 
 func opened(t *testing.T, url, settings string) *nats.Sink {
@@ -78,36 +66,48 @@ func events(n int, change func(i int, ev *sdk.Event)) *sdk.Batch {
 	return b
 }
 
-// stored reads every message of the stream, in order.
-func stored(t *testing.T, url string) (out []*jetstream.RawStreamMsg) {
+// stored returns every message of the stream, in order.
+func stored(t *testing.T, url string) []*jetstream.RawStreamMsg {
 	t.Helper()
-	c, err := natsgo.Connect(url)
+	messages, err := readStream(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return messages
+}
+
+// readStream returns every message of the stream, none if there is no stream yet.
+func readStream(ctx context.Context, url string) (out []*jetstream.RawStreamMsg, err error) {
+	c, err := natsgo.Connect(url)
+	if err != nil {
+		return nil, err
 	}
 	defer c.Close()
 	js, err := jetstream.New(c)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	stream, err := js.Stream(t.Context(), "GUIDON_EVENTS")
+	stream, err := js.Stream(ctx, "GUIDON_EVENTS")
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	state := stream.CachedInfo().State
 	for seq := state.FirstSeq; seq <= state.LastSeq && seq > 0; seq++ {
-		m, err := stream.GetMsg(t.Context(), seq)
+		m, err := stream.GetMsg(ctx, seq)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		out = append(out, m)
 	}
-	return out
+	return out, nil
 }
 
 func TestEventsAreMessagesEachOnce(t *testing.T) {
 	t.Parallel()
-	url := broker(t, t.TempDir(), -1, nil).ClientURL()
+	url := broker(t, t.TempDir(), brokerOptions{}).URL()
 	s := opened(t, url, `, "create": true, "subject": "events.{project}.{event}"`)
 	b := events(300, func(i int, ev *sdk.Event) {
 		if i == 5 {
@@ -143,7 +143,7 @@ func TestEventsAreMessagesEachOnce(t *testing.T) {
 
 func TestAnEventThatIsTooLargeIsReportedAlone(t *testing.T) {
 	t.Parallel()
-	url := broker(t, t.TempDir(), -1, func(o *server.Options) { o.MaxPayload = 4096 }).ClientURL()
+	url := broker(t, t.TempDir(), brokerOptions{maxPayload: 4096}).URL()
 	s := opened(t, url, `, "create": true`)
 	r, err := s.Write(t.Context(), events(5, func(i int, ev *sdk.Event) {
 		if i == 2 {
@@ -163,8 +163,8 @@ func TestAnEventThatIsTooLargeIsReportedAlone(t *testing.T) {
 func TestARestartOfTheServerLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := broker(t, dir, -1, nil)
-	url := first.ClientURL()
+	first := broker(t, dir, brokerOptions{})
+	url := first.URL()
 	s := opened(t, url, `, "create": true, "timeout": "2s"`)
 	b := events(400, nil)
 	part := func(from, to int) *sdk.Batch {
@@ -177,12 +177,11 @@ func TestARestartOfTheServerLosesAndDoublesNothing(t *testing.T) {
 		_, _ = s.Write(ctx, part(from, from+1+r.IntN(50)))
 		cancel()
 	}
-	first.Shutdown()
-	first.WaitForShutdown()
+	first.Stop()
 	if _, err := s.Write(t.Context(), part(0, 10)); class(err) != sdk.ClassTransient && class(err) != sdk.ClassConfig {
 		t.Errorf("while the server is away: %v", err)
 	}
-	second := broker(t, dir, portOf(t, url), nil)
+	second := broker(t, dir, brokerOptions{port: portOf(t, url)})
 	deadline := time.Now().Add(time.Minute)
 	for from := 0; from < 400; from += 100 {
 		for {
@@ -195,7 +194,7 @@ func TestARestartOfTheServerLosesAndDoublesNothing(t *testing.T) {
 			}
 		}
 	}
-	if got := stored(t, second.ClientURL()); len(got) != 400 {
+	if got := stored(t, second.URL()); len(got) != 400 {
 		t.Errorf("%d messages of 400", len(got))
 	}
 }
@@ -210,8 +209,8 @@ func portOf(t *testing.T, url string) (port int) {
 
 func TestErrorsSayWhoCanHelp(t *testing.T) {
 	t.Parallel()
-	url := broker(t, t.TempDir(), -1, func(o *server.Options) { o.Authorization = "right" }).ClientURL()
-	plain := broker(t, t.TempDir(), -1, func(o *server.Options) { o.JetStream = false }).ClientURL()
+	url := broker(t, t.TempDir(), brokerOptions{token: "right"}).URL()
+	plain := broker(t, t.TempDir(), brokerOptions{noStreams: true}).URL()
 	tests := map[string]struct {
 		url, settings string
 		class         sdk.Class
@@ -239,7 +238,7 @@ func TestErrorsSayWhoCanHelp(t *testing.T) {
 
 func TestASubjectThatAnotherStreamTakesIsTheConfigsFault(t *testing.T) {
 	t.Parallel()
-	url := broker(t, t.TempDir(), -1, nil).ClientURL()
+	url := broker(t, t.TempDir(), brokerOptions{}).URL()
 	opened(t, url, `, "create": true, "stream": "OTHER", "subject": "other"`)
 	opened(t, url, `, "create": true, "subject": "mine"`)
 	for _, subject := range []string{"other", "nobodys"} {
