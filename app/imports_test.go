@@ -65,8 +65,9 @@ var mayImport = map[string][]string{
 
 	"core/logging":     {"core/host/secret"},
 	"core/config/mask": {}, "core/config/servicelink": {},
-	"core/config/live": {"core/config"},
-	"core/tracing":     {"core/fault", "core/text"},
+	"core/config/live":  {"core/config"},
+	"core/tracing":      {"core/fault"},
+	"core/tracing/otlp": {"core/text", "core/tracing"},
 
 	"core/config/filewatch": {"core/config/yamlfile"},
 	"core/config/yamlfile":  {},

@@ -14,6 +14,8 @@
 // methods do nothing and allocate nothing. Export runs in the background with a
 // bounded queue. When the endpoint is away or slow, spans are dropped and counted;
 // requests never wait.
+//
+// The exporter is in package otlp, because it brings gRPC into every binary that links it.
 package tracing
 
 import (
@@ -22,19 +24,13 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	"go.uber.org/zap"
 	"golang.org/x/time/rate"
-
-	"github.com/guidonhq/guidon/core/text"
 )
 
 // Config configures the traces.
@@ -86,33 +82,8 @@ type Tracing struct {
 // instrumentation is the name of the tracer in spans.
 const instrumentation = "github.com/guidonhq/guidon"
 
-// New returns nil for a configuration without a URL. It does not connect. reg may be
-// nil for no metrics.
-func New(cfg Config, version string, log *zap.Logger, reg prometheus.Registerer) (*Tracing, error) {
-	if cfg.URL == "" {
-		return nil, nil
-	}
-	out, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(cfg.URL))
-	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
-	}
-	otel.SetErrorHandler(logFailures(log.Named("traces")))
-	return NewWith(cfg, version, out, reg), nil
-}
-
-// maxLogged bounds a logged error in bytes: it has the answer of the endpoint.
-const maxLogged = 500
-
-// logFailures logs the first of the failed exports of ten seconds: a loaded server has
-// several a second.
-func logFailures(log *zap.Logger) otel.ErrorHandlerFunc {
-	once := &rate.Sometimes{Interval: 10 * time.Second}
-	return func(err error) {
-		once.Do(func() { log.Warn("trace export failed", zap.String("error", text.Truncate(err.Error(), maxLogged))) })
-	}
-}
-
-// NewWith is New with an exporter of spans, such as one of a test.
+// NewWith returns what records spans and passes them to an exporter: that of package
+// otlp, or one of a test. reg may be nil for no metrics.
 func NewWith(cfg Config, version string, out sdktrace.SpanExporter, reg prometheus.Registerer) *Tracing {
 	t := &Tracing{threshold: thresholdOf(cfg.Sample), clients: rate.NewLimiter(rate.Limit(cfg.ClientTraces), cfg.ClientTraces)}
 	t.provider = sdktrace.NewTracerProvider(

@@ -1,13 +1,9 @@
 package tracing_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/tracing"
@@ -265,29 +259,6 @@ func TestOriginAsText(t *testing.T) {
 	ctx := tracing.WithOrigins(t.Context(), map[string]tracing.Origin{"u": o})
 	if tracing.OriginOfEvent(ctx, "u") != o || tracing.OriginOfEvent(ctx, "v") != (tracing.Origin{}) {
 		t.Error("origins of events are lost")
-	}
-}
-
-// An endpoint that refuses each export with a large text fills no log.
-func TestFailedExportsAreLoggedBriefly(t *testing.T) {
-	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(bytes.Repeat([]byte("x"), 1<<20))
-	}))
-	defer endpoint.Close()
-	core, logged := observer.New(zap.WarnLevel)
-	cfg := tracing.Config{URL: endpoint.URL + "/v1/traces", Sample: 1}
-	tr, err := tracing.New(cfg, "test", zap.New(core), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2000 { // four exports
-		_, span := request(tr, "")
-		span.End(nil)
-	}
-	tr.Shutdown(t.Context())
-	if all := logged.All(); len(all) != 1 || len(fmt.Sprint(all[0].ContextMap())) > 600 {
-		t.Errorf("%d entries; the first has %d bytes", len(all), len(fmt.Sprint(all)))
 	}
 }
 
