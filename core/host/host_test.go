@@ -1,12 +1,16 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -264,9 +268,57 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// alive reports whether a process exists. A zombie is dead: only whoever started it can
+// remove it. Where there is no /proc, a zombie counts as alive.
 func alive(pid int) bool {
-	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
-	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return false
+	}
+
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		_, noProc := os.Stat("/proc/self/stat")
+		return noProc != nil
+	}
+
+	// The state follows the name of the program, which is in parentheses and may contain some.
+	state := stat[bytes.LastIndexByte(stat, ')')+1:]
+	return !bytes.HasPrefix(state, []byte(" Z")) && !bytes.HasPrefix(state, []byte(" X"))
+}
+
+// Tests that wait for the end of a process depend on alive.
+func TestAlive(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/bin/sh", "-c", "read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	if !alive(pid) {
+		t.Error("a running process is not alive")
+	}
+
+	// It becomes a zombie, which stays until Wait.
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" {
+		eventually(t, func() string {
+			if alive(pid) {
+				return "a zombie is alive"
+			}
+			return ""
+		})
+	}
+
+	_ = cmd.Wait()
+	if alive(pid) {
+		t.Error("a process that is gone is alive")
+	}
 }
 
 func kill(t testing.TB, pid int, sig syscall.Signal) {

@@ -2,10 +2,10 @@ package host_test
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,12 +114,16 @@ func TestPluginEndsWhenItsParentChanges(t *testing.T) {
 	if _, err := io.WriteString(in, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	pid, err := lines.ReadString('\n')
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() string {
-		if out, err := exec.Command("ps", "-o", "stat=", "-p", strings.TrimSpace(pid)).Output(); err == nil && !bytes.HasPrefix(out, []byte("Z")) {
+		if alive(pid) {
 			return "alive"
 		}
 		return ""
