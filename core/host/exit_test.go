@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/process"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -54,8 +56,7 @@ func TestKilledProcessIsRestarted(t *testing.T) {
 			if !errors.As(err, &e) || e.Class != sdk.ClassTransient || e.Code != "plugin_unavailable" {
 				t.Fatalf("error %v", err)
 			}
-			ready(t, r, s)
-			write(t, s, batch("ok-1", 5, 5))
+			writes(t, s, batch("ok-1", 5, 5)) // a health check that passed just before may open the gate once more
 			st := r.Status()[0]
 			if st.Restarts != 1 || !strings.Contains(st.LastError, tt.says) {
 				t.Errorf("restarts %d, error %q", st.Restarts, st.LastError)
@@ -96,7 +97,7 @@ func TestFrozenProcessIsReplaced(t *testing.T) {
 	pid := r.Status()[0].PID
 	kill(t, pid, syscall.SIGSTOP)
 	eventually(t, func() string {
-		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pid {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pid || st.PID == 0 {
 			return fmt.Sprintf("%s, pid %d", st.State, st.PID)
 		}
 		return ""
@@ -235,6 +236,51 @@ func TestChildrenOfPluginAreKilled(t *testing.T) {
 		if alive(pid) && runtime.GOOS == "linux" || alive(pid) && i == 0 {
 			t.Errorf("child %d of 2 is alive", i+1)
 		}
+	}
+}
+
+// The connection of a process that dies is gone at once, and its exit status is known when
+// its output is read: failed health checks in between do not hide why it died.
+func TestExitExplainsFailedHealthChecks(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]time.Duration{
+		"known after the checks":              0,
+		"known after the process is given up": 2 * process.ExitGrace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(instance("p", "probe", nil))
+			cfg.HealthInterval = 5 * time.Millisecond
+
+			// The last line of the output is read only after enough checks have failed.
+			var r *run
+			running := make(chan struct{})
+			slow := zap.Hooks(func(e zapcore.Entry) error {
+				if !strings.HasPrefix(e.Message, "panic: ") {
+					return nil
+				}
+				<-running
+				for r.healthChecks(t, false) < 3 && t.Context().Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(late)
+				return nil
+			})
+			r = start(t, cfg, slow)
+			close(running)
+
+			s := r.sink(t)
+			_, _ = s.Write(t.Context(), batch("die-1", 0, 1))
+			eventually(t, func() string {
+				if st := r.Status()[0]; st.Restarts != 1 || st.State != lifecycle.StateReady {
+					return fmt.Sprintf("%+v", st)
+				}
+				return ""
+			})
+			if st := r.Status()[0]; !strings.Contains(st.LastError, "panic: no luck in a goroutine") {
+				t.Errorf("error %q, exit %+v", st.LastError, st.Exit)
+			}
+		})
 	}
 }
 

@@ -28,7 +28,13 @@ func TestFailuresInARowMakeAnInstanceDegraded(t *testing.T) {
 			if st.Reason != "failing" || !strings.Contains(st.LastError, says) || st.Restarts != 0 {
 				t.Errorf("status %+v", st)
 			}
-			time.Sleep(300 * time.Millisecond) // health checks
+			checked := r.healthChecks(t, true)
+			eventually(t, func() string {
+				if r.healthChecks(t, true) < checked+3 {
+					return "no health checks"
+				}
+				return ""
+			})
 			if st := r.Status()[0]; st.State != lifecycle.StateDegraded {
 				t.Errorf("a health check made it %s", st.State)
 			}
@@ -38,6 +44,30 @@ func TestFailuresInARowMakeAnInstanceDegraded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// healthChecks returns how many health checks have passed, or how many have failed.
+func (r *run) healthChecks(t *testing.T, passed bool) (n uint64) {
+	t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "guidon_plugin_call_seconds" {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range series.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if labels["method"] == "health" && (labels["outcome"] == "ok") == passed {
+				n += series.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return n
 }
 
 func TestPermanentRefusalsAreAnswers(t *testing.T) {

@@ -127,17 +127,18 @@ func impatient(name, use string, pluginConfig map[string]any) settings.Instance 
 // run is a running host and what it logged.
 type run struct {
 	*host.Host
-	logs *observer.ObservedLogs
-	dir  string
+	logs    *observer.ObservedLogs
+	metrics *prometheus.Registry
+	dir     string
 }
 
-func start(t testing.TB, cfg settings.Config) *run {
+func start(t testing.TB, cfg settings.Config, logging ...zap.Option) *run {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
-	r := &run{logs: logs, dir: t.TempDir()}
+	r := &run{logs: logs, metrics: prometheus.NewRegistry(), dir: t.TempDir()}
 	h, err := host.New(cfg, host.Deps{
 		DataDir: r.dir, Version: "1.2.3", Bundled: bundled, BundledNames: []string{"file", "probe"},
-		Log: zap.New(core), Metrics: prometheus.NewRegistry(),
+		Log: zap.New(core, logging...), Metrics: r.metrics,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -229,7 +229,7 @@ func (s *supervisor) pauseOpen(session *conn.Session, d time.Duration) error {
 		case <-s.drainCtx.Done():
 			return errReconfigured
 		case <-session.Exited():
-			return exitFailure(session)
+			return session.ExitFailure()
 		case <-s.mailbox.wake:
 			if m := s.mailbox.take(session); m.config {
 				return errReconfigured
@@ -249,7 +249,7 @@ func (s *supervisor) reopenGate(session *conn.Session, health error) {
 	s.gate.Open(session)
 	state, reason, problem := lifecycle.StateReady, "", error(nil)
 	if errors.Is(health, conn.ErrDegraded) {
-		state, reason, problem = lifecycle.StateDegraded, "health", health
+		state, reason, problem = lifecycle.StateDegraded, conn.ReasonHealth, health
 	}
 	if failed := s.target.upgradeError(); failed != nil {
 		state, reason, problem = lifecycle.StateDegraded, lifecycle.ReasonUpgradeFailed, failed
@@ -257,10 +257,4 @@ func (s *supervisor) reopenGate(session *conn.Session, health error) {
 	if st := s.status.Get(); st.State != state || st.Reason != reason || wasClosed {
 		s.status.Enter(state, reason, problem)
 	}
-}
-
-// exitFailure is the failure of an unexpected exit.
-func exitFailure(session *conn.Session) *lifecycle.Failure {
-	exit := session.Exit()
-	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: exit.Reason(), Message: exit.String()}
 }

@@ -196,6 +196,7 @@ func (s *supervisor) runSession() (ready time.Duration, end error) {
 		session.End(s.killCtx, answers)
 		s.handler.onEnd(session)
 		s.status.RecordExit(session.Conn)
+		end = preferExit(session, end)
 	}()
 	for opens := 0; ; opens++ {
 		s.status.Enter(lifecycle.StateConfigured, "", nil)
@@ -215,6 +216,18 @@ func (s *supervisor) runSession() (ready time.Duration, end error) {
 			opens = -1
 		}
 	}
+}
+
+// preferExit returns why a session has ended, given what was known before its process was
+// ended. A process that has died by itself neither passes health checks nor answers calls,
+// and its exit may become known late: the exit is the cause then.
+func preferExit(session *conn.Session, end error) error {
+	failure, ok := errors.AsType[*lifecycle.Failure](end)
+	silent := ok && (failure.Reason == conn.ReasonHealth || failure.Reason == reasonDeadlines)
+	if silent && !session.Attached() && !session.Alive() && !session.Exit().Expected {
+		return session.ExitFailure()
+	}
+	return end
 }
 
 // onStartStep records a step of a start outside of an upgrade.

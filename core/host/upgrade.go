@@ -118,7 +118,7 @@ func (u *upgrader) probe(ctx context.Context, session *conn.Session) (*openResul
 		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "open", Message: refused.Error()}
 	}
 	if err := session.CheckHealth(ctx); err != nil && !errors.Is(err, conn.ErrDegraded) {
-		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "health", Message: err.Error()}
+		return nil, session.HealthFailure(ctx, err)
 	}
 	return opened, nil
 }

@@ -83,7 +83,7 @@ func (w *watcher) finishReopen() step {
 // onExit handles the exit of the process.
 func (w *watcher) onExit() step {
 	w.answers = false
-	return w.finish(exitFailure(w.session))
+	return w.finish(w.session.ExitFailure())
 }
 
 // onUpgradeDone handles the end of an upgrade.
@@ -166,9 +166,9 @@ func (w *watcher) checkHealth() step {
 	default:
 		if w.missed++; w.missed >= maxMissedChecks {
 			w.answers = false
-			return w.finish(&lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "health", Message: err.Error()})
+			return w.finish(w.session.HealthFailure(s.drainCtx, err))
 		}
-		s.status.Enter(lifecycle.StateDegraded, "health", err)
+		s.status.Enter(lifecycle.StateDegraded, conn.ReasonHealth, err)
 		w.recheckSoon()
 	}
 	return stepContinue

@@ -173,10 +173,34 @@ func (c *Conn) requestShutdown(ctx context.Context, limits settings.Timeouts, cl
 // callFailure returns the failure of a call while the instance starts. The exit of
 // the process explains it, otherwise the error of the call.
 func (c *Conn) callFailure(ctx context.Context, method string, err error, redactor *secret.Redactor) *lifecycle.Failure {
-	if c.proc != nil && process.WaitClosed(ctx, c.exited, process.ExitGrace) {
-		return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: c.Exit().Reason(), Message: c.Exit().String()}
+	if c.exitsSoon(ctx) {
+		return c.ExitFailure()
 	}
 	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: method, Message: redactor.Redact(method + ": " + status.Convert(err).Message())}
+}
+
+// HealthFailure returns the failure of a process whose health checks have failed with err.
+// A process that has just died fails them, too: then its exit is the failure.
+func (c *Conn) HealthFailure(ctx context.Context, err error) *lifecycle.Failure {
+	if c.exitsSoon(ctx) {
+		return c.ExitFailure()
+	}
+	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: ReasonHealth, Message: err.Error()}
+}
+
+// ReasonHealth is the reason of a failure because of health checks.
+const ReasonHealth = "health"
+
+// ExitFailure is the failure of an unexpected exit. It must be called after Exited is closed.
+func (c *Conn) ExitFailure() *lifecycle.Failure {
+	exit := c.Exit()
+	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: exit.Reason(), Message: exit.String()}
+}
+
+// exitsSoon waits a moment for the exit of a process that broke a call, and reports whether
+// it has exited. Nothing is known of the exit of an attached process.
+func (c *Conn) exitsSoon(ctx context.Context) bool {
+	return c.proc != nil && process.WaitClosed(ctx, c.exited, process.ExitGrace)
 }
 
 // launchFailure converts the error of process.Launch.

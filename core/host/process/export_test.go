@@ -1,6 +1,32 @@
 package process
 
-import "io"
+import (
+	"context"
+	"io"
+	"syscall"
+	"time"
+)
+
+// Start starts a process without a handshake.
+func Start(ctx context.Context, o Options) (*Process, error) {
+	p := newProcess(o, o.Env)
+	return p, p.Start(ctx)
+}
+
+// ExpectExitOfKilled kills the process, calls ExpectExit before the process can be reaped,
+// and returns how it ended.
+func (p *Process) ExpectExitOfKilled() ExitStatus {
+	p.mu.Lock()
+	_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	for !isZombie(p.pid) {
+		time.Sleep(time.Millisecond)
+	}
+	p.expectExit()
+	p.mu.Unlock()
+
+	<-p.exited
+	return p.exit
+}
 
 // Line processes one line of standard error.
 func (b *LogPipe) Line(line []byte) { b.line(line, "stderr") }

@@ -273,11 +273,19 @@ func WaitClosed(ctx context.Context, done <-chan struct{}, d time.Duration) bool
 	return false
 }
 
-// ExpectExit marks the next exit as caused by the host.
+// ExpectExit marks the next exit as caused by the host. It does not mark that of a process
+// that has ended by itself and is not reaped yet, so that its exit status keeps the cause.
 func (p *Process) ExpectExit() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.expected = p.expected || !p.gone
+	p.expectExit()
+}
+
+// expectExit is ExpectExit. The caller holds the lock, so that reap cannot free the pid.
+func (p *Process) expectExit() {
+	if !p.expected && !p.gone {
+		p.expected = p.pid == 0 || !isZombie(p.pid)
+	}
 }
 
 // Exited is closed when the process is reaped and its output is read.

@@ -26,6 +26,13 @@ func (p *Process) reap() {
 	p.gone = true
 }
 
+// isZombie reports whether a child of this process has ended and is not reaped.
+func isZombie(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	return err == nil && info.Signo != 0 // without a child that has ended, nothing is written to info
+}
+
 // runningImage returns the path of the running program when an upgrade has replaced
 // the file at path, so that host and bundled plugins stay the same build. It
 // returns "" when path is unchanged or another program.

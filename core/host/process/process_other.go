@@ -20,5 +20,8 @@ func (p *Process) reap() {
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 }
 
+// isZombie returns false: an exit that is not reaped is not known here.
+func isZombie(int) bool { return false }
+
 // runningImage returns "": a replaced program cannot be started again here.
 func runningImage(string) string { return "" }
