@@ -124,10 +124,12 @@ func TestReattach(t *testing.T) {
 
 	t.Run("the process ends, the server waits for another", func(t *testing.T) {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
-		st := r.becomes(t, lifecycle.StateBackoff)
-		if !strings.Contains(st.LastError, c.Reattach.Socket) {
-			t.Errorf("last error %q", st.LastError)
-		}
+		eventually(t, func() string { // the first error is that the connection was lost
+			if st := r.Status()[0]; st.State != lifecycle.StateBackoff || !strings.Contains(st.LastError, c.Reattach.Socket) {
+				return fmt.Sprintf("%s, last error %q", st.State, st.LastError)
+			}
+			return ""
+		})
 		_, output := byHand(whole, "probe", sdk.DebugKey+"=1")
 		if err := r.Apply(t.Context(), config(reattached(t, output, map[string]any{"trace": trace}))); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,8 @@ func BenchmarkRestart(b *testing.B) {
 			if err := s.Ready(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := s.Write(b.Context(), one); err == nil && r.Status()[0].PID != pid {
+			_, err := s.Write(b.Context(), one)
+			if now := r.Status()[0].PID; err == nil && now != pid && now != 0 {
 				break
 			}
 		}

@@ -71,7 +71,7 @@ func TestCallersDoNotSpinWhilePluginIsAway(t *testing.T) {
 		pid := r.Status()[0].PID
 		kill(t, pid, syscall.SIGKILL)
 		eventually(t, func() string {
-			if st := r.Status()[0]; st.Restarts <= n || st.State != lifecycle.StateReady || st.PID == pid {
+			if st := r.Status()[0]; st.Restarts <= n || st.State != lifecycle.StateReady || st.PID == pid || st.PID == 0 {
 				return "not restarted"
 			}
 			return ""

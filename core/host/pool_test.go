@@ -34,6 +34,9 @@ func (r *run) pids(t *testing.T, except ...int) map[int]int {
 			if st.State != lifecycle.StateReady {
 				return fmt.Sprintf("%s is %s: %s", st.Name, st.State, st.LastError)
 			}
+			if st.PID == 0 {
+				return st.Name + " has no process"
+			}
 			for _, pid := range except {
 				if st.PID == pid {
 					return fmt.Sprintf("%s is still in %d", st.Name, pid)

@@ -191,7 +191,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, func() string {
-		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pidOfA {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pidOfA || st.PID == 0 {
 			return string(st.State)
 		}
 		return ""

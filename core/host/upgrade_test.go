@@ -166,8 +166,8 @@ func TestFailedUpgradeKeepsOldGeneration(t *testing.T) {
 			// A death does not bring the broken one into service.
 			kill(t, pid, syscall.SIGKILL)
 			eventually(t, func() string {
-				if st := r.Status()[0]; st.State != lifecycle.StateDegraded || st.PID == pid || st.Generation != 1 {
-					return fmt.Sprintf("%s, generation %d, %s", st.State, st.Generation, st.LastError)
+				if st := r.Status()[0]; st.State != lifecycle.StateDegraded || st.PID == pid || st.PID == 0 || st.Generation != 1 {
+					return fmt.Sprintf("%s, pid %d, generation %d, %s", st.State, st.PID, st.Generation, st.LastError)
 				}
 				return ""
 			})
