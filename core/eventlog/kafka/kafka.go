@@ -174,27 +174,31 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// connect waits until a broker answers.
+// connect waits until a broker answers. Where none does, the error names the last cause: an
+// attempt that only ran out of time does not hide it.
 func (l *Log) connect(ctx context.Context) error {
-	var last error
+	var cause error
+	logged := map[string]bool{}
 	for {
 		err := l.direct.Ping(ctx)
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil && last != nil {
-			err = last // it names the cause, an ended context does not
-		}
-		if isRefusal(err) || ctx.Err() != nil {
+		if isRefusal(err) {
 			return l.connectError(err)
 		}
-		if last == nil {
-			l.log.Warn("log brokers unreachable", zap.Strings("brokers", l.target.Brokers), zap.Error(err))
+
+		if cause == nil || !ranOutOfTime(err) {
+			cause = err
 		}
-		last = err
+		if why := l.target.explain(err); !logged[why] && ctx.Err() == nil {
+			l.log.Warn("log brokers unreachable", zap.Strings("brokers", l.target.Brokers), zap.String("reason", why), zap.Error(err))
+			logged[why] = true
+		}
+
 		select {
 		case <-ctx.Done():
-			return l.connectError(err)
+			return l.connectError(cause)
 		case <-time.After(250 * time.Millisecond):
 		}
 	}

@@ -14,13 +14,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/kafka"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -218,13 +223,79 @@ func TestConnectErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := *c.node
-			n.cfg.URL, n.cfg.StartTimeout = c.url, 10*time.Second
-			_, err := n.tryOpen(t)
+			err := c.node.failToConnect(t, c.url, func(logged string) bool { return strings.Contains(logged, c.want) })
 			if err == nil || !strings.Contains(err.Error(), "journal.url: connect to") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// failToConnect returns the error of Open, which has as much time as it needs: it is given up
+// when enough says so of what it has logged about the brokers.
+func (n node) failToConnect(t *testing.T, url string, enough func(logged string) bool) error {
+	t.Helper()
+	core, seen := observer.New(zap.WarnLevel)
+	n.cfg.URL, n.cfg.StartTimeout = url, patience
+	starting, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	opened := make(chan error, 1)
+	go func() {
+		l, err := kafka.Open(starting, n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: zap.New(core)})
+		if err == nil {
+			_ = l.Close(context.Background())
+		}
+		opened <- err
+	}()
+	for {
+		select {
+		case err := <-opened:
+			return err
+		case <-time.After(5 * time.Millisecond):
+		}
+		for _, entry := range seen.FilterMessage("log brokers unreachable").All() {
+			if enough(contextText(entry.ContextMap())) {
+				giveUp()
+			}
+		}
+	}
+}
+
+// TestTimeoutDoesNotHideAConnectError has a broker that closes connections, as one that
+// expects TLS does, and later does not answer at all: the error names the first cause.
+func TestTimeoutDoesNotHideAConnectError(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	var silent atomic.Bool
+	var held atomic.Int32
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if silent.Load() {
+				held.Add(1)
+				defer func() { _ = c.Close() }()
+				continue
+			}
+			_, _ = c.Read(make([]byte, 1<<10)) // a connection with unread data is reset
+			_ = c.Close()
+		}
+	}()
+
+	n := newNode(t)
+	n.cfg.AppendTimeout = time.Second // an attempt takes half of it
+	err = n.failToConnect(t, "kafka://"+listener.Addr().String()+"/guidon", func(logged string) bool {
+		if strings.Contains(logged, "closed the connection") {
+			silent.Store(true)
+		}
+		return held.Load() >= 4
+	})
+	if err == nil || !strings.Contains(err.Error(), "check tls and sasl") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -308,7 +379,6 @@ func TestTLS(t *testing.T) {
 	n := newNode(t, kfake.TLS(&tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca,
 	}))
-	n.cfg.StartTimeout = 5 * time.Second
 	host := "kafkas://" + n.cluster.ListenAddrs()[0] + "/guidon?ca_file=" + certFile
 	n.cfg.URL = host + "&cert_file=" + certFile + "&key_file=" + keyFile + "&server_name=broker"
 	appendTo(t, n.open(t), 0, "one")
