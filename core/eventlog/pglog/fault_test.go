@@ -276,12 +276,14 @@ func TestServerIsKilledDuringAppends(t *testing.T) {
 func TestAppendsAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.cfg.AppendTimeout, n.cfg.MaxRecordBytes, n.cfg.MaxQueueBytes, n.cfg.MaxQueueRecords = time.Second, 100, 150, 10
+	n.cfg.AppendTimeout, n.cfg.MaxRecordBytes, n.cfg.MaxQueueBytes, n.cfg.MaxQueueRecords = patience, 100, 150, 10
 	l := n.open(t)
+	n.cfg.AppendTimeout = time.Second
+	impatient := n.open(t)
 	release := blockAppends(t, n.db)
 	defer release()
-	failed := make(chan error, 1)
-	go func() { failed <- appendText(t, l, 0, strings.Repeat("x", 100)) }()
+	waiting := make(chan error, 1)
+	go func() { waiting <- appendText(t, l, 0, strings.Repeat("x", 100)) }()
 	until(t, "the append waits", func() bool { return count(t, n.db, "SELECT count(*) "+waitingAppends) == 1 })
 	if err := appendText(t, l, 0, strings.Repeat("x", 60)); err == nil || fault.From(err).Code != "journal_saturated" {
 		t.Errorf("got %v, want journal_saturated", err)
@@ -292,10 +294,11 @@ func TestAppendsAreBounded(t *testing.T) {
 	if err := appendText(t, l, 3, ""); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("got %v, want no partition", err)
 	}
-	if err := <-failed; err == nil || fault.From(err).Code != "journal_unavailable" {
+	if err := appendText(t, impatient, 0, "late"); err == nil || fault.From(err).Code != "journal_unavailable" {
 		t.Errorf("got %v, want journal_unavailable", err)
 	}
 	release()
+	must(t, <-waiting)
 	must(t, appendText(t, l, 0, "again"))
 }
 
