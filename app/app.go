@@ -67,7 +67,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// startTimeout bounds Start. A stop has three parts, each with its own bound:
+// startTimeout bounds the start of the modules. A stop has three parts, each with its own bound:
 // requests, then the services that drain together, then the journal and the
 // database, which close. The bound of the whole is for what should not happen.
 const (
@@ -148,13 +148,15 @@ type Server struct {
 // started, and only Stop stops it.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opts.useLog(cfg)
-	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	// Making the modules has no bound of its own: it may include a wait for the migration of
+	// the database, which takes as long as it needs.
+	making, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	listen := listenGuard(context.AfterFunc(ctx, cancel))
 	if err := backup.CheckComplete(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	bound, err := web.Bind(start, cfg.HTTP)
+	bound, err := web.Bind(making, cfg.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +166,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opened := &opened{}
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(bound, opened, listen, requestlog.Starting{Context: start}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
+		fx.Supply(bound, opened, listen, requestlog.Starting{Context: making}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts),
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
 		fx.Invoke(func(on console.Served, w *web.Server) {
@@ -177,6 +179,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		opened.close()
 		return nil, db.ExplainStart(rootCause(err))
 	}
+
+	start, release := context.WithTimeout(making, startTimeout)
+	defer release()
 	if err := s.app.Start(start); err != nil {
 		_ = bound.Close()
 		return nil, db.ExplainStart(rootCause(err))

@@ -162,13 +162,17 @@ func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string, log *zap.Logger) (*F
 	return f, nil
 }
 
-// open opens a shared log.
+// open opens a shared log. The database has the cursors, so it must be ready before. How
+// long its migration takes has nothing to do with the log: start_timeout bounds the wait for
+// a database that does not answer, and then, from its beginning, the wait for the log.
 func open(ctx context.Context, cfg Config, d *db.DB, h *notify.Hub, log *zap.Logger, reg prometheus.Registerer) (Shared, error) {
-	wait, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
-	defer cancel()
-	if !d.WaitReady(wait) { // it has the cursors
-		return nil, fmt.Errorf("open the log: the database is not ready: %w", wait.Err())
+	if !d.IsReady() {
+		log.Info("log waits for the database", zap.Stringer("database", d))
 	}
+	if err := d.WaitMigrated(ctx, cfg.StartTimeout); err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+
 	replace := func(ctx context.Context, id string) error { return cluster.ReplaceLog(ctx, d, id) }
 	if cfg.inPostgres() {
 		return pglog.Open(ctx, cfg.postgres(), pglog.Options{DB: d, Cursors: cursors.New(d), Hub: h, Log: log, Metrics: reg, Replace: replace})

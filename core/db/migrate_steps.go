@@ -28,6 +28,10 @@ func (d *DB) migrating(ctx context.Context, fn func(*sql.Conn) error) error {
 	}
 	defer func() { _ = conn.Close() }()
 	if d.Postgres() {
+		if d.waiting != nil {
+			d.waiting.migrating.Store(true)
+			defer d.waiting.migrating.Store(false)
+		}
 		return fn(conn)
 	}
 	if _, err := conn.ExecContext(ctx, "PRAGMA foreign_keys = OFF"); err != nil {

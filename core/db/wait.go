@@ -30,6 +30,11 @@ var errNotReady = fault.New(fault.Unavailable, CodeUnavailable,
 type waiting struct {
 	ready chan struct{} // closed when the database has the newest schema
 	cause atomic.Pointer[error]
+
+	// migrating is true while the database has answered and is being migrated, or waits for
+	// another process that migrates it.
+	migrating atomic.Bool
+
 	began time.Time                 // of the waiting
 	lost  atomic.Pointer[time.Time] // since when a database that was ready does not answer
 	stop  context.CancelFunc
@@ -175,6 +180,38 @@ func (d *DB) WaitReady(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// WaitMigrated waits until the database is ready. A migration may take as long as it
+// needs: limit bounds the time without one, in which the database does not answer or its
+// migration has failed. The error is that of ctx, or it names why the database is not ready.
+func (d *DB) WaitMigrated(ctx context.Context, limit time.Duration) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for away := time.Now(); ; {
+		select {
+		case <-d.Ready():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+
+		// A migration that fails for another reason than a lost connection is tried again,
+		// too, but is not waited for without an end.
+		cause := d.waiting.cause.Load()
+		if d.waiting.migrating.Load() && (cause == nil || isAway(*cause) && !refusedForGood(*cause)) {
+			away = time.Now()
+		}
+
+		switch {
+		case time.Since(away) < limit:
+		case cause == nil:
+			return fmt.Errorf("the database is not ready after %s: it does not answer", limit)
+		default:
+			return fmt.Errorf("the database is not ready after %s: %w", limit, *cause)
+		}
 	}
 }
 
