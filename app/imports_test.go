@@ -1,11 +1,9 @@
 package app_test
 
 import (
-	"bytes"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -381,72 +379,6 @@ func TestImports(t *testing.T) {
 					t.Errorf("%s/%s imports %s: %s", pkg, file, imp, r.reason)
 				}
 			}
-		}
-	})
-}
-
-// Limits of a package, without tests. Past them, find the second package.
-const (
-	maxLines = 3000
-	maxFiles = 30
-)
-
-// longer lists packages with a limit of lines of their own and its reason. The limit
-// of files holds for them, too.
-var longer = map[string]int{
-	// The surface that plugin authors import is one package. Its servers use its
-	// types and Serve uses its servers, so they cannot leave without a cycle.
-	"sdk": 4600,
-	// A handle serves two dialects, and half of its methods are for one of them.
-	"core/db": 3200,
-}
-
-func TestPackageSize(t *testing.T) {
-	t.Parallel()
-	lines, count := map[string]int{}, map[string]int{}
-	eachFile(t, func(pkg, file string, _ []string) {
-		src, err := os.ReadFile(filepath.Join("..", pkg, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines[pkg] += bytes.Count(src, []byte("\n"))
-		count[pkg]++
-	})
-	for pkg := range lines {
-		if strings.HasPrefix(pkg, "sdk/pb") {
-			continue
-		}
-		limit := max(maxLines, longer[pkg])
-		if lines[pkg] > limit || count[pkg] > maxFiles {
-			t.Errorf("%s has %d lines in %d files; the limit is %d lines and %d files: find the second package in it", pkg, lines[pkg], count[pkg], limit, maxFiles)
-		}
-	}
-}
-
-func TestPackageComments(t *testing.T) {
-	t.Parallel()
-	documented := map[string]bool{}
-	fset := token.NewFileSet()
-	eachFile(t, func(pkg, file string, _ []string) {
-		f, err := parser.ParseFile(fset, filepath.Join("..", pkg, file), nil, parser.PackageClauseOnly|parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documented[pkg] = documented[pkg] || f.Doc != nil
-	})
-	for pkg, ok := range documented {
-		if !ok && !strings.HasPrefix(pkg, "sdk/pb") {
-			t.Errorf("%s has no package comment: begin the file named after the package with its problem, approach and guarantees", pkg)
-		}
-	}
-}
-
-func TestNoUtilityPackages(t *testing.T) {
-	t.Parallel()
-	vague := []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "shared", "misc"}
-	eachFile(t, func(pkg, file string, _ []string) {
-		if slices.Contains(vague, path.Base(pkg)) {
-			t.Errorf("%s/%s: name the package after its subject", pkg, file)
 		}
 	})
 }
