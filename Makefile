@@ -11,6 +11,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 LDFLAGS       := -s -w -X main.version=$(VERSION)
 GOLANGCI      := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 NFPM          := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1
+ACTIONLINT    := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER    ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.3
 FUZZTIME      ?= 10s
 BENCH         ?= .
@@ -98,9 +99,13 @@ race-long: postgres compiler ## Run the tests of the same packages with the race
 	@packages="$$(./.ci/race-packages)"; CGO_ENABLED=1 $(TESTRUN) -- -race -vet=off -timeout 120m $$packages
 
 .PHONY: lint
-lint: ## Check the format and run golangci-lint, with go vet's checks
+lint: workflows-check ## Check the format, run golangci-lint with go vet's checks, check workflows
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; if [ -n "$$unformatted" ]; then echo "gofmt these: $$unformatted"; exit 1; fi
 	$(GOLANGCI) run
+
+.PHONY: workflows-check
+workflows-check: ## Check .github/workflows with actionlint
+	$(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
@@ -189,6 +194,10 @@ release-dry-run: console ## Build archives, Debian packages, checksums and bills
 	$(GORELEASER) check
 	$(GORELEASER) release --snapshot --clean --skip=sign,publish,announce,validate
 	cd dist && sha256sum --check --quiet SHA256SUMS
+
+.PHONY: release
+release: ## Build, sign and upload a draft of the release of the tag (.github/workflows/release.yml does it)
+	$(GORELEASER) release --clean
 
 .PHONY: generate
 generate: ## Regenerate sdk/pb, sdk/python, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES
