@@ -99,9 +99,13 @@ race-long: postgres compiler ## Run the tests of the same packages with the race
 	@packages="$$(./.ci/race-packages)"; CGO_ENABLED=1 $(TESTRUN) -- -race -vet=off -timeout 120m $$packages
 
 .PHONY: lint
-lint: workflows-check ## Check the format, run golangci-lint with go vet's checks, check workflows
+lint: docs-check workflows-check ## Check the format, run golangci-lint with go vet's checks, check documents and workflows
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; if [ -n "$$unformatted" ]; then echo "gofmt these: $$unformatted"; exit 1; fi
 	$(GOLANGCI) run
+
+.PHONY: docs-check
+docs-check: ## Check that links, paths, tests, log messages and targets named in documents exist
+	$(GO) run ./internal/docscheck
 
 .PHONY: workflows-check
 workflows-check: ## Check .github/workflows with actionlint

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +11,18 @@ import (
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 )
+
+var codeSpan = regexp.MustCompile("`([^`\n]+)`")
+
+// readDocument returns a file of the repository.
+func readDocument(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 // The tables of states in the guide for operators, and the lists in the API, have every
 // state of the code and no other.
