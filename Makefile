@@ -198,10 +198,13 @@ release-dry-run: console ## Build archives, Debian packages, checksums and bills
 	$(GORELEASER) check
 	$(GORELEASER) release --snapshot --clean --skip=sign,publish,announce,validate
 	cd dist && sha256sum --check --quiet SHA256SUMS
+	./packaging/release-notes >dist/release-notes.md
 
 .PHONY: release
 release: ## Build, sign and upload a draft of the release of the tag (.github/workflows/release.yml does it)
-	$(GORELEASER) release --clean
+	@mkdir -p .cache
+	./packaging/release-notes '$(VERSION)' >.cache/release-notes.md
+	$(GORELEASER) release --clean --release-notes .cache/release-notes.md
 
 .PHONY: generate
 generate: ## Regenerate sdk/pb, sdk/python, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES
