@@ -145,6 +145,10 @@ e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI docu
 crash: test-binary ## Kill the server under load ROUNDS times (default 20) and check for lost events
 	$(COMMAND_TESTS) GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} ../../bin/guidon.test -test.run 'TestKillUnderLoad$$' -test.timeout 80m -test.v
 
+.PHONY: mutants
+mutants: ## Run the tests of PKG (core/flags/eval) against SAMPLE (default 80, 0 is all) small changes of its code and list those that no test notices (ARGS="-seed 2 -only update.go")
+	$(GO) run ./internal/mutants -sample $${SAMPLE:-80} $${ARGS:-} $${PKG:?names packages, as in PKG=core/flags/eval}
+
 .PHONY: simulate
 simulate: ## Simulate ROUNDS (default 1000) random runs of worker, sinks and leases in virtual time (GUIDON_SEED=n repeats one)
 	GUIDON_SEEDS=$${ROUNDS:-1000} $(GO) test ./core/simulation -count=1 -timeout 80m
