@@ -142,6 +142,11 @@ func measure(w io.Writer, o options, pattern string) (*score, error) {
 		if len(failing) > 0 {
 			fmt.Fprintf(w, "%s: left out, since they fail without a mutant: %s\n", b.path, strings.Join(failing, ", "))
 		}
+		if o.verbose {
+			for _, t := range found {
+				fmt.Fprintf(w, "%8s  %s reaches %d\n", t.time.Round(10*time.Millisecond), t.name, len(t.reach))
+			}
+		}
 		tests = append(tests, found...)
 	}
 	s := &score{path: t.path, mutants: len(mutants), equivalent: len(t.mutants) - len(mutants)}

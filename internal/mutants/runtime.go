@@ -40,7 +40,7 @@ func mutantOn(id int) bool {
 }
 
 func reachMutant(id int) {
-	if mutantsSeen[id].Swap(true) {
+	if mutantsSeen[id].Load() || mutantsSeen[id].Swap(true) {
 		return
 	}
 	mutantsReached.Write(append(mutantsStrconv.AppendInt(nil, int64(id), 10), '\n'))
