@@ -190,7 +190,7 @@ func (e *Evaluation) tryCondition(f *flag, i int) (Reason, match.Result) {
 	if e.trace == nil {
 		return e.matchCondition(f, c)
 	}
-	e.trace.condition(e, i, c)
+	e.trace.condition(e, f, i)
 	reason, res := e.matchCondition(f, c)
 	e.trace.endCondition(reason, res)
 	return reason, res

@@ -79,7 +79,7 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 		t.gate(explanation.Gate{Name: "conditions", Result: result})
 	}
 	for i := len(e.Conditions); i < len(f.conditions); i++ {
-		e.Conditions = append(e.Conditions, r.explainSet(i, &f.conditions[i], "not_reached"))
+		e.Conditions = append(e.Conditions, r.explainSet(f, i, "not_reached"))
 	}
 	if o.stage != settled {
 		e.Failure = o.cause.Code()
@@ -130,23 +130,22 @@ func (e *Evaluation) explainIdentifier(f *flag) explanation.Identifier {
 	return explanation.Identifier{Value: strings.Clone(id), Source: from}
 }
 
-func (e *Evaluation) explainSet(i int, c *condition, result string) explanation.Set {
-	return explanation.Set{Index: i, Subject: e.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []explanation.Filter{}}
+func (e *Evaluation) explainSet(f *flag, i int, result string) explanation.Set {
+	c := &f.conditions[i]
+	s := explanation.Set{Index: i, Subject: e.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []explanation.Filter{}}
+	if c.variantOverride != noVariant {
+		s.Variant = f.variants[c.variantOverride].key
+	}
+	return s
 }
 
-func (t *tracer) condition(r *Evaluation, i int, c *condition) {
-	if t == nil {
-		return
-	}
-	t.current.Conditions = append(t.current.Conditions, r.explainSet(i, c, ""))
+func (t *tracer) condition(r *Evaluation, f *flag, i int) {
+	t.current.Conditions = append(t.current.Conditions, r.explainSet(f, i, ""))
 	t.set = &t.current.Conditions[i]
 	t.filters = &t.set.Filters
 }
 
 func (t *tracer) endCondition(reason Reason, res match.Result) {
-	if t == nil {
-		return
-	}
 	t.set.Result = resultName(res)
 	if res != match.Unknown {
 		t.set.Reason = reason.Code()

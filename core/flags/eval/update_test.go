@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
@@ -34,20 +35,25 @@ func (r *switchedOperators) Match(p match.Program, _ *match.Value) match.Result 
 type project struct {
 	*rand.Rand
 	corpora []*flagstest.Corpus
+	people  []flagstest.Person
 	flags   map[int64]eval.Definition
 	cohorts map[int64]eval.CohortDefinition
 	types   map[string]int
 	plugins *switchedOperators
 	nextID  int64
+
+	contexts, runtimes bool // what bounds the flags of the project
 }
 
 func newProject(seed uint64) *project {
 	p := &project{
 		Rand: rand.New(rand.NewPCG(seed, 2)), flags: map[int64]eval.Definition{}, cohorts: map[int64]eval.CohortDefinition{},
 		types: map[string]int{"company": 0, "project": 1}, plugins: &switchedOperators{},
+		contexts: seed%4 == 1 || seed%4 == 3, runtimes: seed%4 >= 2,
 	}
 	for i := range 4 {
-		p.corpora = append(p.corpora, flagstest.Generate(seed*10+uint64(i), 30, 2))
+		p.corpora = append(p.corpora, flagstest.GenerateShapes(seed*10+uint64(i), 30, 2))
+		p.people = append(p.people, p.corpora[i].People...)
 	}
 	for range 25 {
 		p.changeFlag(p.newID())
@@ -68,27 +74,39 @@ func (p *project) newID() int64 {
 func (p *project) filters() json.RawMessage {
 	stored := p.corpora[p.IntN(len(p.corpora))].Stored().Flags
 	raw := stored[p.IntN(len(stored))].Filters
-	switch p.IntN(12) {
-	case 0, 1, 2, 3:
-		name := fmt.Sprint(p.Int64N(p.nextID + 3))
-		if p.IntN(3) == 0 {
-			name = "key-" + name
-		}
-		return fmt.Appendf(nil, `{"groups":[{"properties":[{"type":"flag","key":%q,"operator":"flag_evaluates_to","value":%t}]},{"rollout_percentage":30}]}`, name, p.IntN(2) == 0)
+	switch p.IntN(15) {
+	case 0, 1, 2:
+		return fmt.Appendf(nil, `{"groups":[{"properties":[%s]},{"rollout_percentage":30}],"early_exit":%t}`, p.dependency(), p.IntN(3) == 0)
+	case 3: // a set that may be unknown before others that decide
+		return fmt.Appendf(nil, `{"groups":[{"properties":[%s],"rollout_percentage":%d},{"properties":[{"key":"k0","operator":"is_set"},%s],"variant":"blue"},{"rollout_percentage":%d,"variant":"blue"}],%s,"payloads":{"blue":"1","control":"{}"}}`,
+			p.dependency(), 30+70*p.IntN(2), p.dependency(), 40+60*p.IntN(2), flagstest.Variants)
 	case 4:
 		return fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"k1","operator":"geo/within","value":%d}],"rollout_percentage":60}]}`, p.IntN(3))
 	case 5:
 		return json.RawMessage(`{"groups":`)
 	case 6:
-		return fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"id","type":"cohort","value":%d}]}]}`, 99+p.IntN(8))
+		return fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"id","type":"cohort","value":%d,"operator":%q}]}]}`, 99+p.IntN(8), []string{"in", "not_in", "gt"}[p.IntN(3)])
 	case 7:
 		return fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"k1","operator":"regex","value":"x{%d}"}]}]}`, 50+p.IntN(350))
 	case 8:
 		return fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"$initial_k%d","operator":"is_set"},{"key":"$geoip_%d","operator":"is_set"}]}]}`, p.IntN(5), p.IntN(3))
 	case 9:
-		return fmt.Appendf(nil, `{"groups":[{"rollout_percentage":%d},{"rollout_percentage":100}],"feature_enrollment":%t}`, 100*p.IntN(2), p.IntN(4) == 0)
+		return fmt.Appendf(nil, `{"groups":[{"rollout_percentage":%d},{"rollout_percentage":100}],"feature_enrollment":%t,"early_exit":%t}`, 100*p.IntN(2), p.IntN(4) == 0, p.IntN(2) == 0)
+	case 10: // properties that only groups have
+		return fmt.Appendf(nil, `{"aggregation_group_type_index":%d,"groups":[{"properties":[{"key":"g%d","type":"group","operator":"is_not_set"},{"key":"$group_key","type":"group","operator":"is_set"}],"rollout_percentage":70}]}`, p.IntN(3), p.IntN(9))
+	case 11:
+		return fmt.Appendf(nil, `{"groups":[{}],"super_groups":[{"properties":[{"key":"k0","operator":"is_set"},%s],"rollout_percentage":%d}]}`, p.dependency(), 50+50*p.IntN(2))
 	}
 	return raw
+}
+
+// dependency returns a filter on another flag, by its id or key.
+func (p *project) dependency() string {
+	name := fmt.Sprint(p.Int64N(p.nextID + 3))
+	if p.IntN(3) == 0 {
+		name = "key-" + name
+	}
+	return fmt.Sprintf(`{"type":"flag","key":%q,"operator":"flag_evaluates_to","value":%s}`, name, []string{"true", "false", `"blue"`, "7"}[min(p.IntN(8), 3)])
 }
 
 func (p *project) changeFlag(id int64) {
@@ -97,14 +115,19 @@ func (p *project) changeFlag(id int64) {
 		d = eval.Definition{ID: id, ProjectID: 1, Key: fmt.Sprintf("key-%d", id), Active: true}
 	}
 	d.Version++
-	switch p.IntN(8) {
+	switch p.IntN(9) {
 	case 0:
 		d.Active = !d.Active
 	case 1:
 		d.Deleted = !d.Deleted
 	case 2:
-		d.Runtime = eval.Runtime(p.IntN(3))
-		d.Contexts = [][]string{nil, {"main"}, {"docs", "main"}}[p.IntN(3)]
+		if p.runtimes {
+			d.Runtime = eval.Runtime(p.IntN(3))
+		}
+	case 8:
+		if p.contexts {
+			d.Contexts = [][]string{nil, {"main"}, {"docs", "main"}}[p.IntN(3)]
+		}
 	case 3:
 		d.ByDevice, d.ExperienceContinuity = p.IntN(2) == 0, p.IntN(2) == 0
 	case 4:
@@ -119,11 +142,16 @@ func (p *project) changeFlag(id int64) {
 func (p *project) changeCohort(id int64) {
 	stored := p.corpora[p.IntN(len(p.corpora))].Stored().Cohorts
 	d := eval.CohortDefinition{ID: id, Name: fmt.Sprint("cohort", p.IntN(9)), Filters: stored[p.IntN(len(stored))].Filters}
-	switch p.IntN(6) {
+	switch p.IntN(8) {
 	case 0:
 		d.Static = true
-	case 1:
-		d.Filters = fmt.Appendf(nil, `{"type":"AND","values":[{"key":"id","type":"cohort","value":%d}]}`, 100+p.IntN(6))
+	case 1, 3:
+		d.Filters = fmt.Appendf(nil, `{"type":%q,"values":[{"key":"k0","operator":"is_not_set"},{"key":"id","type":"cohort","value":%d,"negation":%t},{"type":"OR","values":[{"key":"id","type":"cohort","value":%d},{"key":"k3","operator":"semver_gt","value":"1.9"}]}]}`,
+			[]string{"AND", "OR"}[p.IntN(2)], 100+p.IntN(6), p.IntN(2) == 0, 100+p.IntN(6))
+	case 4:
+		d.Filters = json.RawMessage(`{"type":"OR","values":[]}`)
+	case 5:
+		d.Filters = fmt.Appendf(nil, `{"type":"AND","values":[%s]}`, p.dependency())
 	case 2:
 		d.Filters = json.RawMessage(`{"type":"AND","values":[{"key":"$geoip_country_code","value":"NZ"}]}`)
 	}
@@ -169,21 +197,70 @@ func (p *project) lists() ([]eval.Definition, []eval.CohortDefinition) {
 	return flags, cohorts
 }
 
+// question returns a request of a person, of whom the server knows a part.
+func (p *project) question(i int) (*eval.Request, *eval.KnownProperties) {
+	q := p.people[i].Question()
+	q.AnonymousID = []string{"", "anonymous"}[p.IntN(2)]
+	q.Scope = eval.Scope{Prefix: []string{"", "", "key-1"}[p.IntN(3)]}
+	q.Scope.Runtime = eval.Runtime(p.IntN(4))
+	q.Scope.Contexts = [][]string{nil, {"docs"}, {"main"}, {"other"}}[p.IntN(4)]
+	if p.IntN(3) == 0 {
+		q.FlagKeys = []string{"key-9", "key-2", "key-9", "key-30", "key-14", "no such"}
+	}
+	q.Location = []json.RawMessage{nil, json.RawMessage(`{"$geoip_1":"NZ","k0":"pro"}`)}[p.IntN(2)]
+	known := &eval.KnownProperties{GroupProperties: map[string]json.RawMessage{}, HashKeys: map[string]string{}}
+	for id := range p.nextID {
+		if p.IntN(4) == 0 {
+			known.HashKeys[fmt.Sprintf("key-%d", id)] = []string{"kept", ""}[p.IntN(2)]
+		}
+	}
+	for id := int64(100); id < 107; id++ {
+		if p.IntN(2) == 0 {
+			known.StaticCohorts = append(known.StaticCohorts, id)
+		}
+	}
+	q.PersonProperties, known.PersonProperties = p.split(q.PersonProperties)
+	for name, properties := range q.GroupProperties {
+		q.GroupProperties[name], known.GroupProperties[name] = p.split(properties)
+	}
+	return q, known
+}
+
+// split returns the properties that the request gives, and those that are stored. Some are in both, with other values.
+func (p *project) split(object json.RawMessage) (given, stored json.RawMessage) {
+	var members map[string]any
+	if err := json.Unmarshal(object, &members); err != nil {
+		panic(err)
+	}
+	sides := [2]map[string]any{{}, {}}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		side := p.IntN(2)
+		sides[side][name] = members[name]
+		if p.IntN(4) == 0 {
+			sides[1-side][name] = nil
+		}
+	}
+	given, _ = json.Marshal(sides[0])
+	stored, _ = json.Marshal(sides[1])
+	return given, stored
+}
+
 // describe returns everything that a set shows: answers in every format, explanations
-// and what it says of itself.
+// and what it says of itself. It stays the same for a set whatever happens to the project.
 func (p *project) describe(set *eval.Set) string {
 	out := fmt.Appendf(nil, "%v\n%v\n%v\n%d\n", set.Keys(), set.Broken(), set.BrokenCohorts(), set.Patterns(3, 101))
 	for _, name := range []string{"k1", "k7", "lat", "$geoip_1", "$feature_enrollment/key-2"} {
 		out = fmt.Appendf(out, "%s %t\n", name, set.ReadsPersonProperty(name))
 	}
-	for id := range p.nextID + 2 {
-		key, ok := set.KeyByID(id)
-		out = fmt.Appendf(out, "%s %t %v\n", key, ok, set.Problem(id))
+	for id := range int64(90) {
+		if key, ok := set.KeyByID(id); ok {
+			out = fmt.Appendf(out, "%d %s %v\n", id, key, set.Problem(id))
+		}
 	}
 	set.EachDefinition(func(_ int, d *eval.Definition) { out = fmt.Appendf(out, "%v\n", *d) })
 	known := &eval.KnownProperties{StaticCohorts: []int64{100, 103}, HashKeys: map[string]string{"key-3": "kept"}, Plugins: p.plugins}
-	for i := range p.corpora[0].People {
-		q := p.corpora[0].People[i].Question()
+	for i := range p.people[:2] {
+		q := p.people[i].Question()
 		q.DeviceID = "device"
 		out = p.describeRequest(out, set, q, known)
 		q.FlagKeys, q.Scope = []string{"key-9", "key-2", "key-30", "no such"}, eval.Scope{Runtime: eval.ServerRuntime, Contexts: []string{"docs"}}
@@ -221,43 +298,125 @@ func (p *project) describeRequest(out []byte, set *eval.Set, q *eval.Request, kn
 
 // A set that follows random changes one after the other equals one that is compiled
 // from nothing, also in the order of flags and in what regular expressions it admits.
-// The older sets stay as they were.
+// The older sets stay as they were when they were recorded.
 func TestUpdatesEqualACompilation(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3) {
+	type recorded struct {
+		set  *eval.Set
+		text string
+	}
+	for seed := range uint64(4) {
 		p := newProject(seed)
 		opts := eval.CompileOptions{Operators: p.plugins, Limits: match.Limits{Project: 4000}}
 		if seed%2 == 0 {
 			opts.Limits = match.Limits{}
 		}
-		var set, former *eval.Set
-		var before string
+		var set *eval.Set
+		var former []recorded
 		for step := range 40 {
 			for range 1 + p.IntN(3) {
 				p.change()
 			}
-			on := p.plugins.on
 			flags, cohorts := p.lists()
-			former, set = set, eval.Update(set, flags, cohorts, p.types, opts)
-			got, want := p.describe(set), p.describe(eval.Compile(flags, cohorts, p.types, opts))
-			if got != want {
-				at := 0
-				for at < min(len(got), len(want)) && got[at] == want[at] {
-					at++
-				}
-				t.Fatalf("seed %d, step %d:\ngot  …%.300s\nwant …%.300s", seed, step, got[max(0, at-150):], want[max(0, at-150):])
+			set = eval.Update(set, flags, cohorts, p.types, opts)
+			got := p.describe(set)
+			if want := p.describe(eval.Compile(flags, cohorts, p.types, opts)); got != want {
+				t.Fatalf("seed %d, step %d: %s", seed, step, difference(got, want))
 			}
-			if former != nil && on == p.plugins.on && step%10 == 5 && p.describeStable(former) != before {
-				t.Fatalf("seed %d, step %d: the former set changed", seed, step)
+
+			former = append(former, recorded{set, got})
+			if old := former[max(0, step-1-p.IntN(4))]; p.describe(old.set) != old.text {
+				t.Fatalf("seed %d, step %d: an older set changed: %s", seed, step, difference(p.describe(old.set), old.text))
 			}
-			before = p.describeStable(set)
 		}
 	}
 }
 
-// describeStable is the part of describe that does not depend on the state of p.
-func (p *project) describeStable(set *eval.Set) string {
-	out := fmt.Appendf(nil, "%v %v\n", set.Keys(), set.Broken())
-	known := &eval.KnownProperties{StaticCohorts: []int64{100, 103}}
-	return string(p.describeRequest(out, set, p.corpora[0].People[0].Question(), known))
+// TestUpdatesKeepPlaces follows what a set keeps of the one before: a flag that did not change has its place and
+// its definition, and a place that became free is used again.
+func TestUpdatesKeepPlaces(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		at int
+		d  *eval.Definition
+	}
+	places := func(set *eval.Set) map[int64]place {
+		out := map[int64]place{}
+		set.EachDefinition(func(at int, d *eval.Definition) { out[d.ID] = place{at, d} })
+		return out
+	}
+	types := map[string]int{"company": 0}
+	defs := func(ids ...int64) (out []eval.Definition) {
+		for _, id := range ids {
+			out = append(out, flagstest.Define(id, fmt.Sprint("key-", id), fmt.Sprintf(`{"groups":[{"properties":[{"key":"p%d","value":1}]}]}`, id)))
+		}
+		return out
+	}
+	span := func(from, to int64) (ids []int64) {
+		for id := from; id <= to; id++ {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	first := eval.Compile(defs(span(1, 200)...), nil, types, eval.CompileOptions{})
+	for _, c := range []struct {
+		name   string
+		ids    []int64
+		types  map[string]int
+		kept   bool
+		places int
+	}{
+		{"nothing changed", span(1, 200), types, true, 200},
+		{"a flag went", span(2, 200), types, true, 200},
+		{"one went, one came", span(2, 201), types, true, 200},
+		{"one came", span(1, 201), types, true, 201},
+		{"less than half went", span(1, 110), types, true, 200},
+		{"most went", span(1, 90), types, false, 90},
+		{"a group type came", span(1, 200), map[string]int{"company": 0, "project": 1}, false, 200},
+		{"a group type has another index", span(1, 200), map[string]int{"company": 1}, false, 200},
+		{"a group type has another name", span(1, 200), map[string]int{"firm": 0}, false, 200},
+		{"the group types went", span(1, 200), nil, false, 200},
+	} {
+		second := eval.Update(first, defs(c.ids...), nil, c.types, eval.CompileOptions{})
+		second = eval.Update(second, defs(c.ids...), nil, c.types, eval.CompileOptions{}) // may find the first one sparse
+		before, after := places(first), places(second)
+		if second.Places() != c.places || len(after) != len(c.ids) {
+			t.Errorf("%s: %d flags in %d places, want %d in %d", c.name, len(after), second.Places(), len(c.ids), c.places)
+		}
+		for id, now := range after {
+			if old, ok := before[id]; ok && c.kept != (old == now) && (c.kept || old.d == now.d) {
+				t.Errorf("%s: flag %d was in %+v, is in %+v", c.name, id, old, now)
+				break
+			}
+		}
+	}
+
+	// Many properties that nothing reads any more are reason enough for a compilation.
+	for _, kind := range []string{"", `"aggregation_group_type_index":0,`} {
+		readers := func(from int) eval.Definition {
+			var properties []string
+			for i := range 150 {
+				properties = append(properties, fmt.Sprintf(`{"key":"p%d","value":1}`, from+i))
+			}
+			return flagstest.Define(1, "reader", `{`+kind+`"groups":[{"properties":[`+strings.Join(properties, ",")+`]}]}`)
+		}
+		set := eval.Compile(append(defs(2), readers(0)), nil, types, eval.CompileOptions{})
+		few := eval.Update(set, append(defs(2), readers(20)), nil, types, eval.CompileOptions{})
+		if places(few)[2] != places(set)[2] {
+			t.Error("a few unused properties caused a compilation")
+		}
+		many := eval.Update(set, defs(2), nil, types, eval.CompileOptions{})
+		if next := eval.Update(many, defs(2), nil, types, eval.CompileOptions{}); places(next)[2] == places(many)[2] {
+			t.Error("unused properties stay")
+		}
+	}
+}
+
+// difference shows where two texts begin to differ.
+func difference(got, want string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	return fmt.Sprintf("\ngot  …%.300s\nwant …%.300s", got[max(0, at-150):], want[max(0, at-150):])
 }
