@@ -51,7 +51,7 @@ func main() {
 	flag.IntVar(&o.runner.jobs, "jobs", 2, "processes at a time")
 	flag.Float64Var(&o.runner.factor, "factor", 5, "time limit of a mutant, as a multiple of the time without it")
 	flag.DurationVar(&o.runner.slack, "slack", 10*time.Second, "added to the time limit")
-	flag.IntVar(&o.runner.memory, "memory", 8<<20, "address space of a process in kB")
+	flag.IntVar(&o.runner.memory, "memory", 3<<20, "address space of a process in kB")
 	flag.BoolVar(&o.runner.short, "short", true, "run the tests with -short")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] package ...")

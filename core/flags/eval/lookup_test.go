@@ -87,7 +87,7 @@ func TestStepsEqualOneEvaluation(t *testing.T) {
 	for seed := range uint64(4) {
 		p := newProject(seed)
 		p.plugins.on = true
-		for step := range 8 {
+		for step := range rounds(8) {
 			for range 8 {
 				p.change()
 			}

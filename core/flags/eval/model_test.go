@@ -567,8 +567,7 @@ func TestDecisionsEqualTheModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		p := newProject(seed)
-		p.plugins.on = false
-		for step := range 6 {
+		for step := range rounds(6) {
 			for range 10 {
 				p.change()
 			}
