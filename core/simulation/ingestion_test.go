@@ -38,7 +38,7 @@ func seeds(t *testing.T, usual int) (list []uint64) {
 	}
 	n, first := usual, uint64(1)
 	if testing.Short() {
-		n /= 10
+		n = n * 2 / 5
 	}
 	if s := os.Getenv("GUIDON_SEEDS"); s != "" {
 		var err error
@@ -90,7 +90,7 @@ func forEachSeed(t *testing.T, usual int, test func(t *testing.T, seed uint64)) 
 // each sink gets it in the order of its distinct id.
 func TestIngestion(t *testing.T) {
 	template := migratedFile(t)
-	forEachSeed(t, 200, func(t *testing.T, seed uint64) { newWorld(t, seed, template).simulate() })
+	forEachSeed(t, 50, func(t *testing.T, seed uint64) { newWorld(t, seed, template).simulate() })
 }
 
 // migratedFile returns the content of a database with the newest schema.

@@ -35,7 +35,7 @@ END`
 // notification is settled once, by the process that has its lease.
 func TestLeases(t *testing.T) {
 	template := migratedFile(t)
-	forEachSeed(t, 60, func(t *testing.T, seed uint64) { newOffice(t, seed, template).simulate() })
+	forEachSeed(t, 30, func(t *testing.T, seed uint64) { newOffice(t, seed, template).simulate() })
 }
 
 // office is what outlives the processes that send notifications.
