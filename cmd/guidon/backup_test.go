@@ -75,7 +75,7 @@ func TestBackupsOfAKilledServer(t *testing.T) {
 	s.backUp(t, "  every: 1h\n  to: "+dir+"\n  rate_bytes: 20000\n")
 	s.start(t)
 	acked := s.sendEvents(t, 30)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if state, _ := s.backupState(t); !state.Running || len(filesLike(t, dir+"/.*.guidon-partial")) != 1 {
 			return "no backup is being written"
 		}
@@ -107,7 +107,7 @@ func TestBackupsOfAKilledServer(t *testing.T) {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
-	until(t, time.Minute, func() string { // an export has sealed entries
+	until(t, func() string { // an export has sealed entries
 		if out := s.mustRun(t, "audit", "export"); !strings.Contains(out, `"scope":"Backup","item_id":"`+made+`","activity":"created"`) {
 			return "no entry of the scheduled backup: " + out
 		}
@@ -125,13 +125,13 @@ func TestBackupsOfAKilledServer(t *testing.T) {
 	}
 	other.project, other.personal = s.project, s.personal
 	other.start(t)
-	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, other), "the restored store") })
+	until(t, func() string { return missingEvents(acked, storedEvents(t, other), "the restored store") })
 }
 
 // waitBackup waits until the server has made a backup, and returns its name.
 func (s *server) waitBackup(t *testing.T) (name string) {
 	t.Helper()
-	until(t, 3*time.Minute, func() string { // pauses after failures are up to a minute
+	until(t, func() string { // pauses after failures are up to a minute
 		state, _ := s.backupState(t)
 		if name = state.LastName; state.State != "ok" || name == "" || state.Running {
 			return state.State + " " + state.Error
@@ -150,7 +150,7 @@ func TestFailingBackupsDoNotHurtTheServer(t *testing.T) {
 	write(t, file, "")
 	s.backUp(t, "  every: 1h\n  to: "+file+"/backups\n")
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		state, status := s.backupState(t)
 		if state.State != "failing" || state.Error == "" || status != "degraded" {
 			return state.State + " " + status
@@ -158,7 +158,7 @@ func TestFailingBackupsDoNotHurtTheServer(t *testing.T) {
 		return ""
 	})
 	acked := s.sendEvents(t, 5)
-	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, s), "the store") })
+	until(t, func() string { return missingEvents(acked, storedEvents(t, s), "the store") })
 	if log, err := os.ReadFile(s.log.Name()); err != nil || !strings.Contains(string(log), "backup failed; retrying") {
 		t.Errorf("the log does not name the failure: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestRestoreDrillOfTheGuide(t *testing.T) {
 	s := newServer(t)
 	s.start(t)
 	acked := s.sendEvents(t, 5)
-	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, s), "the store") })
+	until(t, func() string { return missingEvents(acked, storedEvents(t, s), "the store") })
 	ran := 0
 	for _, block := range fencedBlocks(t, "../../docs/operators.md", "sh") {
 		if !strings.Contains(block, "guidon backup ") && !strings.Contains(block, "guidon restore") {

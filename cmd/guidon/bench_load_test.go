@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestBench loads a server by each path, reads the report, and exceeds a budget.
@@ -25,7 +24,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: %v\n%s", path, err, text)
 		}
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct{ Event string }
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
@@ -56,7 +55,7 @@ func TestClickHouseMoveSurvivesKills(t *testing.T) {
 	load(1)
 	tool{s}.expect(t, 0, "migrate-data --to "+target, "equal", "copied")
 	load(2)
-	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
+	until(t, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
 	if err := s.stop(t); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +71,7 @@ func TestClickHouseMoveSurvivesKills(t *testing.T) {
 	}
 	s.start(t)
 	load(3)
-	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, s), "ClickHouse") })
+	until(t, func() string { return missingEvents(acked, storedEvents(t, s), "ClickHouse") })
 	for id, times := range storedEvents(t, s) {
 		if times != 1 {
 			t.Errorf("event %s is in ClickHouse %d times", id, times)
@@ -114,7 +113,7 @@ func killMove(t *testing.T, s *server, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if clickhousetest.Query(t, "http://"+u.Host, "EXISTS TABLE moved.guidon_events") != "1" {
 			return "there is no table"
 		}

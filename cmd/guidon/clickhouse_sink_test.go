@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
 )
@@ -42,7 +41,7 @@ func TestClickHouseSinkSurvivesKills(t *testing.T) {
 			s.kill()
 		}
 	}
-	until(t, 60*time.Second, func() string {
+	until(t, func() string {
 		if clickhousetest.Query(t, url, "EXISTS TABLE killed") != "1" {
 			return "the table does not exist yet"
 		}

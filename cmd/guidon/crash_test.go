@@ -43,20 +43,20 @@ func crashRounds(t *testing.T, s *server, rounds int) {
 			acked[id] = true
 		}
 		aliases = append(aliases, merges...)
-		until(t, time.Minute, noProcess(t))
+		until(t, noProcess(t))
 	}
 	if len(acked) < rounds*10 {
 		t.Fatalf("only %d events were acknowledged in %d rounds: the test proves nothing", len(acked), rounds)
 	}
 	s.start(t)
-	limit := time.Minute + time.Duration(len(acked))*200*time.Microsecond
-	until(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
+	limit := patience + time.Duration(len(acked))*200*time.Microsecond
+	untilWithin(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
 	for id, times := range storedEvents(t, s) {
 		if times != 1 {
 			t.Errorf("event %s is in the event store %d times", id, times)
 		}
 	}
-	until(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	untilWithin(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
 	checkMerged(t, s, aliases)
 	t.Logf("%d rounds, %d events and %d merges acknowledged, none lost", rounds, len(acked), len(aliases))
 	if err := s.stop(t); err != nil {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The test runs the commands of the guide to actions in one shell.
@@ -16,7 +15,7 @@ func TestActionsGuideRuns(t *testing.T) {
 	s := newServer(t)
 	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("team", hook.URL))
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var one struct{ State string }
 		if s.get(t, "/api/plugins/team/", &one); one.State != "ready" {
 			return one.State
@@ -36,7 +35,7 @@ func TestActionsGuideRuns(t *testing.T) {
 	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"paid","distinct_id":"bob","properties":{"amount":99}}`); err != nil || code != http.StatusOK {
 		t.Fatalf("capture: %d %v", code, err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		received := strings.Join(hook.received(), "\n")
 		if !strings.Contains(received, "bob paid 99") || strings.Count(received, "Again: paid") != 2 { // the test notification and this one
 			return received

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The test follows the guide from top to bottom on a running server: it applies
@@ -56,7 +55,7 @@ func (s *server) applyConfig(t *testing.T, body string) {
 	if strings.Contains(body, "name: warehouse") {
 		name, state = "warehouse", "untrusted" // the reader fills in the checksum
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct {
 				Name, State string

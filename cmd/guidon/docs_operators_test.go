@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The test runs each command of the guide for operators, in order, beside a running
@@ -21,7 +20,7 @@ func TestOperatorsGuideCommandsRun(t *testing.T) {
 	}
 	write(t, s.config(), strings.Replace(string(text), "name: lines", "name: archive", 1))
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var one struct{ State string }
 		if s.get(t, "/api/plugins/archive/", &one); one.State != "ready" {
 			return one.State
@@ -133,7 +132,7 @@ func TestAuthorsGuideProgramsWork(t *testing.T) {
 	for _, id := range ids {
 		acked[id] = true
 	}
-	until(t, 20e9, func() string { return missingEvents(acked, sinkEvents(t, s), "the file") })
+	until(t, func() string { return missingEvents(acked, sinkEvents(t, s), "the file") })
 }
 
 // commandLines returns the lines of the ```sh blocks of a document.

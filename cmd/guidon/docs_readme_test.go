@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The test runs the quick start of the README beside a server with the example
@@ -27,7 +26,7 @@ func TestReadmeQuickStartRuns(t *testing.T) {
 	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"first","distinct_id":"u"}`); err != nil || code != 200 {
 		t.Fatalf("capture: %d %v", code, err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if _, err := os.Stat(filepath.Join(s.data(), "events", "events.ndjson")); err != nil {
 			return err.Error()
 		}

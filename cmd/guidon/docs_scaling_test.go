@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -68,7 +67,7 @@ func TestScalingGuideCommandsRun(t *testing.T) {
 		t.Errorf("found only %d commands", ran)
 	}
 	s.capture(t, "after", "u1", "{}")
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if out := s.expect(t, 0, "cluster status -o json"); !strings.Contains(out, `"clustered": true`) {
 			return out
 		}

@@ -45,7 +45,7 @@ func startEphemeral(t *testing.T, args ...string) (ready readyServer, tmp string
 			_ = cmd.Wait()
 		}
 	})
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err.Error()

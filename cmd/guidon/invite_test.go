@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 var inviteText = regexp.MustCompile(`guidon login (\S+) --invite (\S+)`)
@@ -45,7 +44,7 @@ func TestInvitationsOnTheCommandLine(t *testing.T) {
 	s.expect(t, 0, "user remove grace@example.com --yes", "is removed")
 	s.expect(t, 3, "user remove grace@example.com --yes", "no member")
 	asGrace(4, "flag list --context grace", "invalid")
-	until(t, time.Minute, func() string { // entries are in the export when they are sealed
+	until(t, func() string { // entries are in the export when they are sealed
 		out := s.expect(t, 0, "audit export")
 		for _, want := range []string{`"scope":"OrganizationInvite"`, `"activity":"accepted"`} {
 			if !strings.Contains(out, want) {

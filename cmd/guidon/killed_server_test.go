@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The kernel ends the plugin processes with the server, within milliseconds; the
@@ -21,7 +20,7 @@ func TestPluginsEndWithKilledServer(t *testing.T) {
 `)
 	s.start(t)
 	var pids []int
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct {
 				Name, State string
@@ -39,7 +38,7 @@ func TestPluginsEndWithKilledServer(t *testing.T) {
 		return ""
 	})
 	s.kill()
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		for _, pid := range pids {
 			if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && strings.TrimSuffix(exe, " (deleted)") == bin {
 				return strconv.Itoa(pid) + " is alive"

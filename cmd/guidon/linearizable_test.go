@@ -180,7 +180,7 @@ func (h *history) waitFor(t *testing.T, n int) {
 	h.mu.Lock()
 	target := h.answered + n
 	h.mu.Unlock()
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.answered < target {
@@ -193,7 +193,7 @@ func (h *history) waitFor(t *testing.T, n int) {
 func (h *history) check(t *testing.T) {
 	t.Helper()
 	for name, seen := range map[string][]porcupine.Operation{"management": h.reads, "decide": h.decisions} {
-		if result := porcupine.CheckOperationsTimeout(register, slices.Concat(h.changes, seen), time.Minute); result != porcupine.Ok {
+		if result := porcupine.CheckOperationsTimeout(register, slices.Concat(h.changes, seen), patience); result != porcupine.Ok {
 			t.Errorf("the history of %s is not linearizable: %s", name, result)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestManagementWithoutAServer runs the commands on a stopped server's database, and
@@ -73,7 +72,7 @@ func TestManagementWithoutAServer(t *testing.T) {
 	s.expect(t, 0, "audit verify", "not sealed yet 0")
 
 	s.start(t) // the server works with what the commands left
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var f struct{ Results []struct{ Key string } }
 		if s.get(t, "/api/projects/1/feature_flags/", &f); len(f.Results) != 1 || f.Results[0].Key != "beta" {
 			return "the server does not list the flag"

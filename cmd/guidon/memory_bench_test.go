@@ -81,7 +81,7 @@ func loadSmallServer(b *testing.B, s *server, span time.Duration) (wait func()) 
 // pluginProcess returns the process of the only plugin of a server.
 func pluginProcess(b *testing.B, server int) (pid int) {
 	b.Helper()
-	until(b, time.Minute, func() string {
+	until(b, func() string {
 		var children []string
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", server))
 		for _, file := range files {

@@ -44,9 +44,9 @@ func TestMemoryLimit(t *testing.T) {
 			s.kill()
 			s.group = ""
 			s.start(t)
-			limit := 2*time.Minute + time.Duration(len(r.acked))*300*time.Microsecond
-			until(t, limit, func() string { return missingEvents(r.acked, storedEvents(t, s), "the event store") })
-			until(t, limit, func() string { return missingEvents(r.acked, sinkEvents(t, s), "the file sink") })
+			limit := patience + time.Duration(len(r.acked))*300*time.Microsecond
+			untilWithin(t, limit, func() string { return missingEvents(r.acked, storedEvents(t, s), "the event store") })
+			untilWithin(t, limit, func() string { return missingEvents(r.acked, sinkEvents(t, s), "the file sink") })
 			for id, times := range storedEvents(t, s) {
 				if times != 1 {
 					t.Errorf("event %s is in the event store %d times", id, times)
@@ -66,7 +66,7 @@ func memoryGroup(t *testing.T, megabytes int) string {
 		if _, err := os.Stat(filepath.Join(v[0], "cgroup.procs")); err != nil || os.Mkdir(group, 0o755) != nil {
 			continue // not the root of a hierarchy, or not writable
 		}
-		t.Cleanup(func() { until(t, 10*time.Second, func() string { return text(os.Remove(group)) }) })
+		t.Cleanup(func() { until(t, func() string { return text(os.Remove(group)) }) })
 		if f, err := os.OpenFile(filepath.Join(group, v[1]), os.O_WRONLY, 0); err == nil {
 			_, err = f.WriteString(limit)
 			if f.Close() == nil && err == nil {

@@ -50,14 +50,14 @@ func TestServerMovesToPostgres(t *testing.T) {
 	tool{s}.expect(t, 0, "migrate-data --to postgres --verify", "compared in")
 
 	s.start(t)
-	limit := time.Minute + time.Duration(len(acked))*200*time.Microsecond
-	until(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
+	limit := patience + time.Duration(len(acked))*200*time.Microsecond
+	untilWithin(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
 	for id, times := range storedEvents(t, s) {
 		if times != 1 {
 			t.Errorf("event %s is in the event store %d times", id, times)
 		}
 	}
-	until(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	untilWithin(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
 	checkMerged(t, s, aliases)
 	got := readTransferred(t, s, transferPersons)
 	for id, text := range want.events {
@@ -108,7 +108,7 @@ func killTransfer(t *testing.T, s *server, url string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var done bool
 		err := target.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM data_transfer_tables WHERE name = 'persons' AND done)").Scan(&done)
 		if err != nil || !done {
@@ -161,7 +161,7 @@ func actionCount(t *testing.T, s *server) int {
 		Count       int  `json:"count"`
 		Calculating bool `json:"is_calculating"`
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		s.get(t, "/api/projects/1/actions/1/count/?date_from=all", &answer)
 		if answer.Calculating {
 			return "the action is being counted"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -76,7 +75,7 @@ func TestMisbehaviours(t *testing.T) {
 	s.start(t)
 	s.createFlags(t)
 	var good int
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		p := s.plugins(t)["lines"]
 		good = p.PID
 		if p.State != "ready" {
@@ -101,8 +100,8 @@ func TestMisbehaviours(t *testing.T) {
 	if p := s.plugins(t)["lines"]; p.PID != good || p.Restarts != 0 {
 		t.Errorf("the good sink was restarted: %+v", p)
 	}
-	until(t, 2*time.Minute, func() string { return s.leftProcesses(2) })
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string { return s.leftProcesses(2) })
+	until(t, func() string {
 		if n := s.gauge(t, "go_goroutines"); n > goroutines+100 {
 			return fmt.Sprintf("%.0f goroutines, %.0f before", n, goroutines)
 		}
@@ -116,7 +115,7 @@ func TestMisbehaviours(t *testing.T) {
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	until(t, time.Minute, func() string { return s.leftProcesses(0) })
+	until(t, func() string { return s.leftProcesses(0) })
 }
 
 func intVariable(name string, otherwise int) int {
@@ -131,11 +130,7 @@ func newStorm(t testing.TB) *storm {
 	t.Helper()
 	seed := uint64(intVariable("STORM_SEED", 1))
 	t.Logf("STORM_SEED=%d", seed)
-	s := &storm{server: newServer(t), random: rand.New(rand.NewPCG(seed, 0))}
-	s.plugin = filepath.Join(s.dir, "misbehaving")
-	if out, err := exec.Command("go", "build", "-o", s.plugin, "./testdata/misbehaving").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	s := &storm{server: newServer(t), plugin: misbehavingPlugin(t), random: rand.New(rand.NewPCG(seed, 0))}
 	text, err := os.ReadFile(s.plugin)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +182,7 @@ func (s *storm) wave(t testing.TB, n int) {
 	s.configure(t, all...)
 	s.reload(t)
 	for _, m := range all {
-		until(t, 2*time.Minute, func() string { return s.hasMisbehaved(t, m) })
+		until(t, func() string { return s.hasMisbehaved(t, m) })
 	}
 	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
 }
@@ -228,7 +223,7 @@ func (s *storm) reload(t testing.TB) {
 // awaitCalm waits until the server is ready without troubles and has two plugins.
 func (s *storm) awaitCalm(t testing.TB) {
 	t.Helper()
-	until(t, 3*time.Minute, func() string {
+	until(t, func() string {
 		all := s.plugins(t)
 		if len(all) != 2 || all["lines"].State != "ready" || all["matcher"].State != "ready" || len(s.troubles(t)) > 0 || !s.isOK("/_readiness") {
 			return fmt.Sprintf("%+v, troubles %v", all, s.troubles(t))

@@ -104,7 +104,7 @@ func (s *storm) createFlags(t testing.TB) {
 func createFlag(t testing.TB, s *server, key, condition string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"key":%q,"name":%[1]q,"active":true,"filters":{"groups":[%s]}}`, key, condition)
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		req, err := http.NewRequest(http.MethodPost, s.url+"/api/projects/1/feature_flags/", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func (l *traffic) checkDelivered(t testing.TB, s *server) {
 	if len(acked) < 10 || l.evaluations.Load() < 10 {
 		t.Fatalf("only %d events and %d evaluations: the test proves nothing", len(acked), l.evaluations.Load())
 	}
-	until(t, 3*time.Minute, func() string { return missingEvents(acked, sinkEvents(t, s), "the good sink") })
+	until(t, func() string { return missingEvents(acked, sinkEvents(t, s), "the good sink") })
 	text, err := os.ReadFile(s.lines)
 	if err != nil {
 		t.Fatal(err)

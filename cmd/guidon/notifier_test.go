@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -71,7 +70,7 @@ func (e *endpoint) received() []string {
 // sorted order: a message that was sent again may arrive after later ones.
 func (e *endpoint) waitReceived(t *testing.T, want ...string) {
 	t.Helper()
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if got := slices.Sorted(slices.Values(e.received())); !slices.Equal(got, want) {
 			return fmt.Sprintf("received %q, want %q", got, want)
 		}
@@ -191,7 +190,7 @@ func TestActionsPostThroughNotifierProcesses(t *testing.T) {
 // killInstance kills the process of a plugin instance.
 func (s *server) killInstance(t *testing.T, name string) {
 	t.Helper()
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var one struct{ PID int }
 		s.get(t, "/api/plugins/"+name+"/", &one)
 		if one.PID == 0 {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/parquet-go/parquet-go"
@@ -41,7 +40,7 @@ func TestParquetSinkSurvivesKills(t *testing.T) {
 			s.kill()
 		}
 	}
-	until(t, 60*time.Second, func() string { return missingEvents(acked, parquetEvents(t, lake), "the parquet files") })
+	until(t, func() string { return missingEvents(acked, parquetEvents(t, lake), "the parquet files") })
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Commands on the plugins of a running server work while the config file is broken, and
@@ -15,7 +14,7 @@ func TestPluginCommandsWithABrokenConfig(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		output, err := s.runWithKey(s.personal, "plugin", "status")
 		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
 			return output

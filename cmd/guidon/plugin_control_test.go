@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // runWithKey runs a command with a personal key in the environment.
@@ -20,7 +19,7 @@ func TestPluginCommandsCallServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		output, err := s.runWithKey(s.personal, "plugin", "status")
 		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
 			return output

@@ -2,12 +2,12 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/sdk/plugintest"
 	"github.com/guidonhq/guidon/sdk/plugintest/inspect"
@@ -107,7 +107,6 @@ func TestPluginDescribeEndsWhatTheFileStarts(t *testing.T) {
 	}
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	started := script(t, `setsid sh -c 'echo $$ > "`+pidFile+`"; exec sleep 1000' & while [ ! -s "`+pidFile+`" ]; do sleep 0.01; done; echo hello; sleep 1000`)
-	begin := time.Now()
 	out, err := runAlone(t, "describe", "--file", started)
 	if err == nil || !strings.Contains(out, `"hello\n" is not a handshake line`) {
 		t.Errorf("%v: %s", err, out)
@@ -116,14 +115,11 @@ func TestPluginDescribeEndsWhatTheFileStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for { // a zombie has no command line
+	until(t, func() string {
 		line, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/cmdline")
-		if len(line) == 0 {
-			return
+		if len(line) > 0 { // a zombie has no command line
+			return fmt.Sprintf("process %s runs: %q", text, line)
 		}
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("process %s runs: %q", text, line)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return ""
+	})
 }

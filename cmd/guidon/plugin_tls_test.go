@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -24,7 +23,7 @@ func TestPluginCommandsOverTLSAndSocket(t *testing.T) {
 	}
 	write(t, s.config(), string(plain)+"http:\n  admin_tls: {cert_file: "+cert+", key_file: "+key+", client_ca_file: "+authority.File+"}\n")
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		output, err := s.runWithKey(s.personal, "plugin", "status", "--ca", authority.File, "--client-cert", cert, "--client-key", key)
 		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
 			return output
@@ -48,7 +47,7 @@ func TestPluginCommandsOverTLSAndSocket(t *testing.T) {
 	write(t, s.config(), string(plain))
 	s.admin = "unix:" + filepath.Join(s.dir, "admin.sock")
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		output, err := s.runWithKey(s.personal, "plugin", "status")
 		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
 			return output

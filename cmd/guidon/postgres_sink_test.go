@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,7 +43,7 @@ func TestPostgresSinkSurvivesKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(context.Background())
-	until(t, time.Minute, func() string { return missingEvents(acked, tableEvents(t, c), "the postgres sink") })
+	until(t, func() string { return missingEvents(acked, tableEvents(t, c), "the postgres sink") })
 	for id, times := range tableEvents(t, c) {
 		if times != 1 {
 			t.Errorf("%s is in the table %d times", id, times)

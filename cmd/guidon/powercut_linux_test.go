@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/core/powercut"
 )
@@ -38,7 +37,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	cuts := uint64(0)
 	s.cut = func() {
-		until(t, time.Minute, noProcess(t))
+		until(t, noProcess(t))
 		if err := disk.Cut(seed<<32 + cuts); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// bin is the path of the binary under test, which TestMain builds.
+// bin is the path of the binary under test: the one that GUIDON_TEST_BINARY names, or one
+// that TestMain builds.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -37,12 +38,50 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	pluginDir = dir
+
+	if bin = os.Getenv("GUIDON_TEST_BINARY"); bin != "" {
+		if err := checkBinary(bin); err != nil {
+			fmt.Fprintf(os.Stderr, "GUIDON_TEST_BINARY: %v\n", err)
+			return 1
+		}
+		return m.Run()
+	}
 	bin = filepath.Join(dir, "guidon")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := goBuild(bin, "."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// checkBinary checks that tests can run a binary from any directory. go test notes the
+// look at the file: it repeats a cached result only while a binary within the module has
+// the same size and time.
+func checkBinary(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%s is not an absolute path", path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not an executable file", path)
+	}
+	return nil
+}
+
+// longTest skips a test that builds modules, or repeats what another test does once. It
+// runs with GUIDON_TEST_LONG=1, and when one of the variables that set its size is set.
+func longTest(t testing.TB, sizes ...string) {
+	t.Helper()
+	for _, name := range append(sizes, "GUIDON_TEST_LONG") {
+		if os.Getenv(name) != "" {
+			return
+		}
+	}
+	t.Skip("long test: run it with GUIDON_TEST_LONG=1 or make test-long")
 }
 
 // server is a data directory and the server process on it, which tests may stop
@@ -134,13 +173,13 @@ func (s *server) start(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	s.launch(t)
-	deadline := begin.Add(2 * time.Minute)
+	deadline := waitDeadline(t, patience)
 	for !s.isOK("/_readiness") {
 		if s.whileStarting != nil {
 			s.whileStarting()
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the server is not ready after two minutes")
+			t.Fatalf("the server is not ready after %s", time.Since(begin).Round(time.Second))
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -208,7 +247,7 @@ func (s *server) stop(t testing.TB) error {
 	case err := <-done:
 		s.cmd = nil
 		return err
-	case <-time.After(2 * time.Minute):
+	case <-time.After(time.Until(waitDeadline(t, patience))):
 		t.Fatal("the server does not stop")
 		return nil
 	}
@@ -260,20 +299,45 @@ func (s *server) get(t testing.TB, path string, out any) {
 	}
 }
 
-// until calls try until it returns "", and fails with its last result after limit.
-func until(t testing.TB, limit time.Duration, try func() string) {
+// patience is how long a test waits for what must happen. It says nothing about how long
+// that may take: it ends the wait of a test that would never end. A loaded machine must
+// not come near it.
+const patience = 5 * time.Minute
+
+// until calls try until it returns "". If that does not happen, the test fails with the
+// last result of try.
+func until(t testing.TB, try func() string) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	untilWithin(t, patience, try)
+}
+
+// untilWithin is until for a wait whose length depends on the size of the test.
+func untilWithin(t testing.TB, limit time.Duration, try func() string) {
+	t.Helper()
+	begin := time.Now()
+	deadline := waitDeadline(t, limit)
 	for {
 		problem := try()
 		if problem == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s still: %s", limit, problem)
+			t.Fatalf("after %s still: %s", time.Since(begin).Round(time.Second), problem)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// waitDeadline returns the end of a wait that begins now: after limit, and early enough
+// that the test says what it waited for before go test -timeout ends the process.
+func waitDeadline(t testing.TB, limit time.Duration) time.Time {
+	deadline := time.Now().Add(limit)
+	if withEnd, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, limited := withEnd.Deadline(); limited && end.Add(-20*time.Second).Before(deadline) {
+			return end.Add(-20 * time.Second)
+		}
+	}
+	return deadline
 }
 
 // runningProcesses lists the processes of the binary under test.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // The config file stays unchanged; only a file that it refers to changes, so that
@@ -27,12 +26,12 @@ func TestSIGHUPReloadsConfig(t *testing.T) {
 		return id
 	}
 	first := send(1)
-	until(t, time.Minute, func() string { return missingEvents(map[string]bool{first: true}, sinkEvents(t, s), "the first file") })
+	until(t, func() string { return missingEvents(map[string]bool{first: true}, sinkEvents(t, s), "the first file") })
 	write(t, where, second)
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var p struct {
 			State      string
 			Generation int
@@ -45,7 +44,7 @@ func TestSIGHUPReloadsConfig(t *testing.T) {
 	})
 	next := send(2)
 	s.lines = second
-	until(t, time.Minute, func() string { return missingEvents(map[string]bool{next: true}, sinkEvents(t, s), "the second file") })
+	until(t, func() string { return missingEvents(map[string]bool{next: true}, sinkEvents(t, s), "the second file") })
 	if n := sinkEvents(t, s)[first]; n != 0 {
 		t.Errorf("the first event was written again")
 	}

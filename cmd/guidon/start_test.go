@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // The commands that the first run prints work when pasted into a shell.
@@ -54,7 +53,7 @@ func TestSecondRunKeepsDataAndPrintsNoKeys(t *testing.T) {
 	if strings.Contains(string(after[len(before):]), s.personal) {
 		t.Error("the second run printed the personal key again")
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct{ Event string }
 		}
@@ -88,7 +87,7 @@ func TestStopFinishesRequests(t *testing.T) {
 		}
 	}
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct{ Event string }
 		}
@@ -165,7 +164,7 @@ func TestServerStartsWithBadPlugins(t *testing.T) {
       config: {path: `+s.lines+`}
 `)
 	s.start(t)
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct{ Name, State string }
 		}
@@ -200,12 +199,12 @@ func TestFileSinkSurvivesKills(t *testing.T) {
 			}
 		}
 	}
-	until(t, time.Minute, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	until(t, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
 }
 
 func killPlugin(t *testing.T, s *server) {
 	t.Helper()
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		var page struct {
 			Results []struct {
 				State string

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestStdoutSinkPrintsToServerOutput(t *testing.T) {
@@ -21,7 +20,7 @@ func TestStdoutSinkPrintsToServerOutput(t *testing.T) {
 	if err != nil || code != http.StatusOK {
 		t.Fatal(code, err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		output, _ := os.ReadFile(s.log.Name())
 		for line := range strings.Lines(string(output)) {
 			if strings.HasPrefix(line, `{"uuid":`) && strings.Contains(line, `"event":"seen on the console"`) {

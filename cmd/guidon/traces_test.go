@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -107,7 +106,7 @@ func TestTraceLeadsFromRequestToSinkAndNotifier(t *testing.T) {
 		"guidon.sink.v1.SinkService/WriteBatch": "plugin write_batch", "send notification": "POST /capture", "plugin notify": "send notification",
 		"guidon.notify.v1.NotifierService/Notify": "plugin notify",
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		spans := receiver.named(traceID)
 		for child, parent := range parent {
 			switch {

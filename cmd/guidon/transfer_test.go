@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
@@ -94,7 +93,7 @@ func fillProject(t *testing.T, s *server) int {
 	if err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
-	until(t, time.Minute, func() string {
+	until(t, func() string {
 		if got := readTransferred(t, s, 0); len(got.events) < len(batch) {
 			return fmt.Sprintf("%d of %d events are stored", len(got.events), len(batch))
 		}
@@ -170,7 +169,7 @@ func TestProjectMovesToTheOtherDatabase(t *testing.T) {
 	to.postJSON(t, "/api/projects/1/cohorts/", `{"name":"Other","filters":{"properties":{"type":"AND","values":[{"type":"AND","values":[{"key":"x","type":"person","value":"y"}]}]}}}`, &made)
 	tool{to}.expect(t, 0, "import "+dir+" --dry-run", "create flag by-company", "create 11")
 	tool{to}.expect(t, 0, "import "+dir, fmt.Sprintf("events: %d accepted", n), "create cohort Nested", "definitions: 11 created, 0 changed")
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		got := readTransferred(t, to, transferPersons)
 		for id, text := range want.events {
 			if got.events[id] != text {

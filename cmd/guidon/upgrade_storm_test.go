@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -77,19 +76,15 @@ func TestUpgradeStorm(t *testing.T) {
 	if err := u.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	until(t, time.Minute, func() string { return u.leftProcesses(0) })
+	until(t, func() string { return u.leftProcesses(0) })
 }
 
 // newUpgrades builds the plugin and prepares a server.
 func newUpgrades(t *testing.T) *upgrades {
 	t.Helper()
 	u := &upgrades{storm: *newStorm(t), doubled: map[int]bool{}}
-	path := filepath.Join(u.dir, "program")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/versions").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	var err error
-	if u.program, err = os.ReadFile(path); err != nil {
+	if u.program, err = os.ReadFile(versionsPlugin(t)); err != nil {
 		t.Fatal(err)
 	}
 	write(t, u.config(), "plugins: {instances: []}\n")
@@ -181,7 +176,7 @@ func (u *upgrades) readAgain(t *testing.T) {
 // serves waits until all sinks have the version and no trouble, and store events.
 func (u *upgrades) serves(t *testing.T, v version) {
 	t.Helper()
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		for name, p := range u.states(t) {
 			if p.State != "ready" || p.Version != v.name || p.Trouble != "" {
 				return fmt.Sprintf("%s has not version %s: %+v", name, v.name, p)
@@ -210,7 +205,7 @@ func (u *upgrades) stores(t *testing.T) {
 	t.Helper()
 	for _, name := range dedups {
 		before := u.size(name)
-		until(t, 2*time.Minute, func() string {
+		until(t, func() string {
 			if u.size(name) <= before {
 				return "nothing is stored by " + name
 			}
@@ -230,7 +225,7 @@ func (u *upgrades) size(dedup string) int64 {
 // refused waits until the trouble of each sink is named while the old version serves.
 func (u *upgrades) refused(t *testing.T) {
 	t.Helper()
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		for name, p := range u.states(t) {
 			if p.State != "degraded" || p.Reason != "upgrade_failed" || p.Trouble == "" || p.Version != u.served {
 				return fmt.Sprintf("%s does not keep version %s: %+v", name, u.served, p)
@@ -244,7 +239,7 @@ func (u *upgrades) refused(t *testing.T) {
 // troubled waits until readiness names a trouble of each sink.
 func (u *upgrades) troubled(t *testing.T) {
 	t.Helper()
-	until(t, 2*time.Minute, func() string {
+	until(t, func() string {
 		troubles := u.troubles(t)
 		for _, name := range dedups {
 			if troubles[name] == "" {
@@ -447,7 +442,7 @@ func (u *upgrades) checkFiles(t *testing.T) {
 	u.findKilled(t)
 	replayed := map[string]int{}
 	for _, dedup := range dedups {
-		until(t, 3*time.Minute, func() string { return u.behind(t, dedup) })
+		until(t, func() string { return u.behind(t, dedup) })
 		replayed[dedup] = len(u.read(t, dedup))
 	}
 	out, err := u.guidon("deadletter", "replay", "--all")
@@ -456,7 +451,7 @@ func (u *upgrades) checkFiles(t *testing.T) {
 	}
 	t.Logf("%d events, %d versions; dead letters: %s", len(u.load.acked), u.n, strings.TrimSpace(out))
 	for _, dedup := range dedups {
-		until(t, time.Minute, func() string { return u.missing(t, dedup) })
+		until(t, func() string { return u.missing(t, dedup) })
 		u.checkLines(t, dedup, u.read(t, dedup), replayed[dedup])
 	}
 }
