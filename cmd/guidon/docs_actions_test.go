@@ -10,6 +10,7 @@ import (
 
 // The test runs the commands of the guide to actions in one shell.
 func TestActionsGuideRuns(t *testing.T) {
+	needCommand(t, "curl", "curl")
 	t.Parallel()
 	hook := newEndpoint(t)
 	s := newServer(t)

@@ -3,12 +3,14 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 // The test runs the commands of the guide to OpenFeature in one shell.
 func TestOpenFeatureGuideRuns(t *testing.T) {
+	needCommand(t, "curl", "curl")
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -16,6 +18,15 @@ func TestOpenFeatureGuideRuns(t *testing.T) {
 	if strings.Count(script, "curl ") < 8 {
 		t.Fatalf("too few commands:\n%s", script)
 	}
+	// The guide listens to the stream for a second. On a slow machine the first event may
+	// come later: then listen again.
+	listen := regexp.MustCompile(`(?m)^curl -sfN .*$`)
+	if len(listen.FindAllString(script, -1)) != 1 {
+		t.Fatalf("the guide does not listen to one stream:\n%s", script)
+	}
+	script = listen.ReplaceAllStringFunc(script, func(line string) string {
+		return `for n in {1..100}; do heard=$(` + line + `); echo "$heard"; case $heard in *"event: ready"*) break ;; esac; done`
+	})
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 	cmd.Env = append(os.Environ(), "PROJECT_KEY="+s.project, "PERSONAL_KEY="+s.personal)
 	out, err := cmd.CombinedOutput()

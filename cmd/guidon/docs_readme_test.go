@@ -10,6 +10,7 @@ import (
 // The test runs the quick start of the README beside a server with the example
 // configuration, as make run starts it.
 func TestReadmeQuickStartRuns(t *testing.T) {
+	needCommand(t, "curl", "curl")
 	t.Parallel()
 	s := newServer(t)
 	example, err := os.ReadFile("../../guidon.example.yaml")

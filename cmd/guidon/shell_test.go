@@ -27,6 +27,19 @@ func curlCommands(output string) []string {
 	return out
 }
 
+// needCommand makes sure that there is a command which a test runs, as a document shows it.
+// As root it installs the Debian package of the command; otherwise the test fails with a
+// sentence that names the package.
+func needCommand(t testing.TB, command, pkg string) {
+	t.Helper()
+	if _, err := exec.LookPath(command); err == nil {
+		return
+	}
+	if out, err := exec.Command("../../e2e/need", "command -v "+command, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+}
+
 func shell(dir, command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir = dir

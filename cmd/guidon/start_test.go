@@ -11,6 +11,7 @@ import (
 
 // The commands that the first run prints work when pasted into a shell.
 func TestFirstRunPrintsWorkingCommands(t *testing.T) {
+	needCommand(t, "curl", "curl")
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -185,7 +186,7 @@ func TestFileSinkSurvivesKills(t *testing.T) {
 	s := newServer(t)
 	s.start(t)
 	acked := map[string]bool{}
-	for round := range 3 {
+	for round := range 2 {
 		for n := range 50 {
 			ids, path, body := captureRequest(s.project, round, n)
 			if code, err := s.post(path, body); err != nil || code != http.StatusOK {
