@@ -50,12 +50,13 @@ func TestFlagsAreLinearizable(t *testing.T) {
 			}
 		})
 	}
+	const changes = 30 // in the life of each process
 	for range 2 {
-		h.waitFor(t, 60)
+		h.waitFor(t, changes)
 		s.kill()
 		s.start(t)
 	}
-	h.waitFor(t, 60)
+	h.waitFor(t, changes)
 	close(stop)
 	wg.Wait()
 	if err := s.stop(t); err != nil {
