@@ -16,15 +16,32 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-// previousVersion is the last commit before migration 104, which added the log in
-// Postgres. A server of it shares a log in Kafka with newer ones.
-const previousVersion = "691f15b^"
+// olderSchema is the last commit before migration 104, which added the log in Postgres. A
+// server of it shares a log in Kafka with newer ones.
+const olderSchema = "6a35f1a666087babd6d3abee5feed6f7ed09008f"
 
-// buildPrevious builds the binary of previousVersion from the history of the
+// previousVersion returns the commit of the last release. Without one, or while the schema is
+// still that of the release, it is olderSchema: an upgrade has a migration.
+func previousVersion(t *testing.T) string {
+	t.Helper()
+	tag, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match", "v*").Output()
+	version := strings.TrimSpace(string(tag))
+	if err != nil || exec.Command("git", "diff", "--quiet", version, "--", "../migrations").Run() == nil {
+		version = olderSchema
+	}
+
+	commit, err := exec.Command("git", "rev-parse", "--quiet", "--verify", version+"^{commit}").Output()
+	if err != nil {
+		t.Fatalf("%s is not in this clone: fetch its history (git fetch --unshallow --tags)", version)
+	}
+	return strings.TrimSpace(string(commit))
+}
+
+// buildPrevious builds the binary of the previous version from the history of the
 // repository, once for all runs.
 func buildPrevious(t *testing.T) string {
 	t.Helper()
-	commit := strings.TrimSpace(string(output(t, ".", "git", "rev-parse", "--verify", previousVersion+"^{commit}")))
+	commit := previousVersion(t)
 	binary := filepath.Join(workDir(t), "guidon-"+commit)
 	if _, err := os.Stat(binary); err == nil {
 		return binary
