@@ -87,13 +87,13 @@ func (e *Evaluation) testValue(f *filter, v *match.Value) match.Result {
 	}
 	if !f.test.External() {
 		e.cause = refusals[e.env.Budget.Refusal()]
-		return res
+		return match.Unknown
 	}
 	e.cause = CauseOperator
 	if e.plugins.Open() {
 		return waiting
 	}
-	return res
+	return match.Unknown
 }
 
 var missing match.Value
@@ -143,7 +143,7 @@ func (f *flag) meets(x *filters.Expectation, o *outcome) bool {
 	case x.Never:
 		return false
 	case x.Variant != "":
-		return o.on && f.variantKey(o) == x.Variant
+		return f.variantKey(o) == x.Variant // "" unless it is on
 	}
 	return o.on == x.On
 }
@@ -162,19 +162,25 @@ func (f *flag) variantKey(o *outcome) string {
 // cohortResult reports whether the person is in a cohort, once per round.
 func (e *Evaluation) cohortResult(at int32) match.Result {
 	m := &e.stored.cohorts[at]
-	known := m.epoch == e.epoch && (m.result != waiting || m.round == e.round)
-	if known && e.trace == nil {
+	if m.epoch == e.epoch && (m.result != waiting || m.round == e.round) {
+		if e.trace != nil {
+			e.explainCohortAgain(at)
+		}
 		if m.result == match.Unknown {
 			e.cause = m.cause
 		}
 		return m.result
 	}
-	if known {
-		defer e.payFromTrace()()
-	}
 	res := e.inCohort(e.set.cohorts[at])
 	*m = membership{epoch: e.epoch, round: e.round, result: res, cause: e.cause}
 	return res
+}
+
+// explainCohortAgain traces the filters of a cohort whose result is known. The budget of the trace may run
+// out, so the result of this time does not count.
+func (e *Evaluation) explainCohortAgain(at int32) {
+	defer e.payFromTrace()()
+	e.inCohort(e.set.cohorts[at])
 }
 
 func (e *Evaluation) inCohort(c *cohort) match.Result {
@@ -197,10 +203,8 @@ func (e *Evaluation) matchBranch(b *branch) match.Result {
 		return match.Of(!b.any)
 	}
 	all := match.True
-	paid := false
 	open := func() bool {
-		if all == match.False && e.trace != nil && !paid {
-			paid = true
+		if all == match.False && e.trace != nil {
 			e.env.Budget = &e.trace.budget
 		}
 		return all != match.False || e.trace != nil

@@ -22,6 +22,9 @@ func (e *Evaluation) withinRollout(f *flag, s rollout, subject int32) match.Resu
 		return match.False
 	}
 	id, found := e.identifier(f, subject)
+	if s.noOne && found == match.Unknown {
+		return match.False // of a trace: it only lacks the bucket
+	}
 	if found != match.True {
 		return found
 	}

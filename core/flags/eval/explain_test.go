@@ -115,6 +115,8 @@ func TestExplanations(t *testing.T) {
 		{name: "flags it depends on, each once", filters: `{"groups":[{"properties":[{"key":"2","type":"flag","value":true},{"key":"2","type":"flag","value":false},{"key":"chain","type":"flag","value":"blue"}]}]}`,
 			want: `{"value":false,"depends_on":[{"key":"on","value":true,"depends_on":[]},{"key":"chain","value":"blue","depends_on":[{"key":"on"}]}],
 			"conditions":[{"filters":[{"key":"on","type":"flag","source":"flag","seen":true,"result":"true"},{"key":"on","seen":true,"result":"false"},{"key":"chain","seen":"blue","result":"true"}]}]}`},
+		{name: "a flag without a value, once too", filters: `{"groups":[{"properties":[{"key":"4","type":"flag","value":true},{"key":"4","type":"flag","value":false}]}]}`,
+			want: `{"computed":false,"failure":"missing_dependency","depends_on":[{"key":"lost","computed":false,"value":null}]}`},
 		{name: "what cannot be known", filters: `{"groups":[{"properties":[{"key":"99","type":"flag","value":true},{"key":"a","operator":"geo/within","value":1},{"key":"id","type":"cohort","value":3},{"key":"a","type":"weather","value":1},{"key":"f","type":"flag","value":true}]}]}`,
 			want: `{"computed":false,"failure":"dependency_cycle","gates":[{"name":"active"},{"name":"conditions","result":"failed"}],"conditions":[{"result":"unknown","filters":[
 				{"key":"99","source":"unreadable","result":"unknown","why":"missing_dependency"},{"key":"a","source":"unreadable","why":"operator_unavailable"},
@@ -128,6 +130,7 @@ func TestExplanations(t *testing.T) {
 			}
 			set := eval.Compile([]eval.Definition{
 				d, flagstest.Define(2, "on", `{"groups":[{}]}`),
+				flagstest.Define(4, "lost", flagstest.DependsOn("99", "true")),
 				flagstest.Define(3, "chain", `{"groups":[{"properties":[{"key":"on","type":"flag","value":true}],"variant":"blue"}],`+flagstest.Variants+`}`),
 			}, []eval.CohortDefinition{
 				{ID: 1, Filters: json.RawMessage(`{"type":"OR","values":[{"key":"plan","value":"pro","negation":true},{"key":"age","operator":"gt","value":3},{"key":"id","type":"cohort","value":2}]}`)},
@@ -142,6 +145,31 @@ func TestExplanations(t *testing.T) {
 				t.Errorf("%s\n%s", problem, raw)
 			}
 		})
+	}
+}
+
+// TestExplanationsWithoutStoredData explains filters on data that cannot be read.
+func TestExplanationsWithoutStoredData(t *testing.T) {
+	t.Parallel()
+	set := eval.Compile([]eval.Definition{flagstest.Define(1, "f", `{"feature_enrollment":true,"groups":[{"properties":[{"key":"plan","value":"pro"},{"key":"k1","operator":"geo/within","value":5},
+		{"key":"id","type":"cohort","value":1}]}]}`), flagstest.Define(2, "g", `{"groups":[{"properties":[{"key":"plan","value":"pro"},{"key":"k1","operator":"geo/within","value":5},{"key":"id","type":"cohort","value":1}]}]}`)},
+		[]eval.CohortDefinition{{ID: 1, Static: true}}, nil, eval.CompileOptions{Operators: &switchedOperators{on: true}})
+	e := eval.NewEvaluation(set, "u", flagstest.Now)
+	defer e.Release()
+	e.Trace()
+	e.EndPersonLookup(false)
+	e.EndStaticCohortLookup(nil, false)
+	e.Run()
+	raw, err := json.Marshal(e.Explanations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = `"result":"unknown","why":"stored_data_unavailable"`
+	want := `[{"failure":"stored_data_unavailable","gates":[{"name":"active"},{"name":"enrolment","result":"failed","detail":"the property cannot be read"},{"name":"conditions","result":"failed"}]},
+		{"failure":"stored_data_unavailable","conditions":[{"result":"unknown","filters":[{"key":"plan","seen":null,"source":"unreadable",` + why + `},
+			{"key":"id","source":"cohort",` + why + `},{"key":"k1","plugin":"plugin","seen":null,"source":"unreadable",` + why + `}]}]}]`
+	if problem := lacks(decoded(t, string(raw)), decoded(t, want), "explanations"); problem != "" {
+		t.Errorf("%s\n%s", problem, raw)
 	}
 }
 

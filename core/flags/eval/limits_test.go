@@ -95,6 +95,12 @@ func TestProjectLimit(t *testing.T) {
 	if all, rest := set.Patterns(0, 0), set.Patterns(1, 0); all < 1800 || rest < 1200 || rest > all-600 {
 		t.Errorf("sizes %d and %d", all, rest)
 	}
+
+	inCohort := eval.CohortDefinition{ID: 7, Filters: json.RawMessage(`{"type":"AND","values":[{"key":"k","operator":"regex","value":"a{600}"}]}`)}
+	set = eval.Compile(defs[4:], []eval.CohortDefinition{inCohort}, nil, eval.CompileOptions{Limits: limits})
+	if all, rest := set.Patterns(0, 0), set.Patterns(0, 7); all < 1200 || rest < 600 || rest > all-600 {
+		t.Errorf("sizes %d and %d with a cohort", all, rest)
+	}
 }
 
 func TestEvaluationBudget(t *testing.T) {
@@ -143,25 +149,45 @@ func TestEvaluationBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetOfTraces has filters after one that does not match: only a trace
-// evaluates them.
+// TestBudgetOfTraces has filters after one that decides: only a trace evaluates them. The budget is exactly
+// what a decision needs, so that a trace must not take from it.
 func TestBudgetOfTraces(t *testing.T) {
 	t.Parallel()
-	set := eval.Compile([]eval.Definition{
-		flagstest.Define(1, "first", `{"groups":[{"properties":[{"key":"small","value":"no"},{"key":"mid","operator":"regex","value":"(a?){300}!$"}]}]}`),
-		flagstest.Define(2, "second", pattern("mid", "(a?){300}!$")),
-		flagstest.Define(3, "in-cohort", flagstest.InCohort("1", "in")),
-		flagstest.Define(4, "in-cohort-again", flagstest.InCohort("1", "in")),
-	}, []eval.CohortDefinition{{ID: 1, Filters: json.RawMessage(`{"type":"OR","values":[{"key":"small","type":"person","value":"x"},{"key":"mid","type":"person","operator":"regex","value":"(a?){300}!$"}]}`)}},
-		nil, eval.CompileOptions{Budget: 2_500_000})
+	const heavy = `{"key":"mid","type":"person","operator":"regex","value":"(a?){300}!$"}`
+	const yes, no = `{"key":"small","type":"person","value":"x"}`, `{"key":"small","type":"person","value":"no"}`
+	cohort := func(id int64, filters string) eval.CohortDefinition {
+		return eval.CohortDefinition{ID: id, Filters: json.RawMessage(filters)}
+	}
+	compile := func(budget int64) *eval.Set {
+		return eval.Compile([]eval.Definition{
+			flagstest.Define(1, "set", `{"groups":[{"properties":[`+no+`,`+heavy+`]}]}`),
+			flagstest.Define(2, "any", flagstest.InCohort("1", "in")),
+			flagstest.Define(3, "all", flagstest.InCohort("2", "in")),
+			flagstest.Define(4, "trees", flagstest.InCohort("3", "in")),
+			flagstest.Define(5, "needs", flagstest.InCohort("4", "in")),
+			flagstest.Define(6, "needs-again", flagstest.InCohort("4", "in")),
+			flagstest.Define(7, "last", pattern("mid", "(a?){300}!$")),
+		}, []eval.CohortDefinition{
+			cohort(1, `{"type":"OR","values":[`+yes+`,`+heavy+`]}`), cohort(2, `{"type":"AND","values":[`+no+`,`+heavy+`]}`),
+			cohort(3, `{"type":"AND","values":[{"type":"OR","values":[`+no+`]},{"type":"OR","values":[`+heavy+`]}]}`),
+			cohort(4, `{"type":"OR","values":[`+heavy+`]}`),
+		}, nil, eval.CompileOptions{Budget: budget})
+	}
 	properties := fmt.Sprintf(`{"mid":"%s","small":"x"}`, strings.Repeat("a", 500))
+	q := &eval.Request{DistinctID: "u", PersonProperties: json.RawMessage(properties)}
+	_, work := compile(0).EvaluateWork(q, nil, flagstest.Now)
+
+	set := compile(work)
 	got := results(set, properties)
-	if fmt.Sprint(got) != "map[first:false in-cohort:true in-cohort-again:true second:false]" {
+	if fmt.Sprint(got) != "map[all:false any:true last:false needs:false needs-again:false set:false trees:false]" {
 		t.Fatal(got)
 	}
-	for _, e := range set.Explain(&eval.Request{DistinctID: "u", PersonProperties: json.RawMessage(properties)}, nil, flagstest.Now) {
+	for _, e := range set.Explain(q, nil, flagstest.Now) {
 		if !e.Computed || fmt.Sprint(e.Value) != got[e.Key] {
 			t.Errorf("%s: explained %v %s", e.Key, e.Value, e.Failure)
 		}
+	}
+	if got := results(compile(work-1), properties); got["last"] != "evaluation_budget_spent" {
+		t.Errorf("a smaller budget is enough: %v", got)
 	}
 }

@@ -173,6 +173,7 @@ func TestWhatFlagsNeed(t *testing.T) {
 
 		{name: "continuity for everyone", filters: `{"groups":[{}]}`, change: continuous, failed: "true"},
 		{name: "continuity and a share", filters: `{"groups":[{` + half + `}]}`, change: continuous, needs: "keys", failed: "stored_data_unavailable"},
+		{name: "continuity and no one", filters: `{"groups":[{"rollout_percentage":0}]}`, change: continuous, failed: "false"},
 		{name: "continuity and variants", filters: `{"groups":[{}],` + flagstest.Variants + `}`, change: continuous, needs: "keys", failed: "stored_data_unavailable"},
 		{name: "continuity and an override", filters: `{"groups":[{"variant":"blue"}],` + flagstest.Variants + `}`, change: continuous, failed: "blue"},
 		{name: "continuity and a holdout", filters: `{"groups":[{}],"holdout":{"id":1,"exclusion_percentage":5}}`, change: continuous, needs: "keys", failed: "stored_data_unavailable"},
@@ -276,6 +277,22 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	}
 	if _, d := e.Decision(0); d.Variant != "blue" || d.Condition != 6 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestSelectionsOfNothing selects no flag in new evaluations, of which none has memory of an earlier one.
+func TestSelectionsOfNothing(t *testing.T) {
+	t.Parallel()
+	set := compile(flagstest.Define(1, "f", `{"groups":[{}]}`))
+	for range 50 {
+		byKey, byScope := eval.NewEvaluation(set, "u", flagstest.Now), eval.NewEvaluation(set, "u", flagstest.Now)
+		defer byKey.Release()
+		defer byScope.Release()
+		byKey.Select([]string{"no such"}, false)
+		byScope.Limit(eval.Scope{Prefix: "no such"})
+		if byKey.Len() != 0 || byScope.Len() != 0 {
+			t.Fatalf("%d and %d flags", byKey.Len(), byScope.Len())
+		}
 	}
 }
 

@@ -233,7 +233,7 @@ func (t *tracer) dependsOn(f *flag) {
 }
 
 func (t *tracer) rollout(id string, hash float64, s rollout) {
-	if t == nil || t.set == nil {
+	if t.set == nil {
 		return
 	}
 	t.set.Identifier, t.set.Hash, t.set.Threshold = strings.Clone(id), explanation.Number(hash), explanation.Number(s.limit)

@@ -332,6 +332,52 @@ func TestUpdatesEqualACompilation(t *testing.T) {
 	}
 }
 
+// TestCyclesEnd breaks a cycle of the flag "f" by a change of another definition, and closes it again. The sets of both
+// moments stay as they are.
+func TestCyclesEnd(t *testing.T) {
+	t.Parallel()
+	tree := func(values string) string { return `{"type":"AND","values":[` + values + `]}` }
+	inCohort := `{"key":"id","type":"cohort","value":10}`
+	for _, c := range []struct {
+		name, flag    string // the filters of f
+		cohort        string
+		closed, ended string // the filters of the flag "g", or of the cohort 11
+	}{
+		{"a set", flagstest.DependsOn("2", "true"), `{}`, flagstest.DependsOn("1", "true"), `{}`},
+		{"the second of two sets", `{"groups":[{"properties":[{"key":"none","operator":"is_set"}]},{"properties":[{"key":"2","type":"flag","value":true}]}]}`, `{}`, flagstest.DependsOn("1", "true"), `{}`},
+		{"the enrolment", `{"groups":[],"super_groups":[{"properties":[{"key":"distinct_id","operator":"is_set"},{"key":"2","type":"flag","value":true}]}]}`, `{}`, flagstest.DependsOn("1", "true"), `{}`},
+		{"a cohort", `{"groups":[{"properties":[` + inCohort + `]}]}`, tree(`{"key":"2","type":"flag","value":true}`), flagstest.DependsOn("1", "true"), `{}`},
+		{"a tree in a cohort", `{"groups":[{"properties":[` + inCohort + `]}]}`, tree(tree(tree(`{"key":"2","type":"flag","value":true}`))), flagstest.DependsOn("1", "true"), `{}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			at := func(old *eval.Set, version int64, g string) *eval.Set {
+				second := flagstest.Define(2, "g", g)
+				second.Version = version
+				return eval.Update(old, []eval.Definition{flagstest.Define(1, "f", c.flag), second},
+					[]eval.CohortDefinition{{ID: 10, Filters: json.RawMessage(c.cohort)}}, nil, eval.CompileOptions{})
+			}
+			closed := at(nil, 1, c.closed)
+			ended := at(closed, 2, c.ended)
+			closedAgain := at(ended, 3, c.closed)
+			endedAgain := at(closedAgain, 4, c.ended)
+			for _, check := range []struct {
+				name string
+				set  *eval.Set
+				f    any
+			}{{"closed", closed, "dependency_cycle"}, {"ended", ended, true}, {"closed again", closedAgain, "dependency_cycle"}, {"ended again", endedAgain, true}} {
+				got := values(check.set, nil)["f"]
+				if c.cohort != `{}` && got == "cohort_unavailable" {
+					got = "dependency_cycle"
+				}
+				if got != check.f {
+					t.Errorf("%s: f is %v, want %v", check.name, got, check.f)
+				}
+			}
+		})
+	}
+}
+
 // TestUpdatesKeepPlaces follows what a set keeps of the one before: a flag that did not change has its place and
 // its definition, and a place that became free is used again.
 func TestUpdatesKeepPlaces(t *testing.T) {
