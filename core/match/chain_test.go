@@ -140,6 +140,7 @@ func TestChainParse(t *testing.T) {
 		{"three before a quote are one and the quote", `a:attr__x="C:\\\"";b`, "a b", "x", `C:\"`},
 		{"a value without an end goes to the end", `a:attr__x="1;b`, "a", "x", "1;b"},
 		{"of a key that comes twice the last counts", `a:attr__x="1"attr__x="2"`, "a", "x", "2"},
+		{"a key may have an escaped quote", `a:attr__x\"y="1"`, "a", `x"y`, "1"},
 		{"the short id goes before the long one", `a:attr__id="1"attr_id="2"`, "a", "id", "2"},
 		{"the long href counts when there is no short one", `a:attr__href="/x"`, "a", "href", "/x"},
 		{"what follows the attributes is skipped to the next element", `a:attr__x="1"junk;b`, "a b", "x", "1"},
@@ -180,11 +181,17 @@ func TestChainClasses(t *testing.T) {
 		{"w", false, false},
 		{"", false, false},
 		{"a", false, false},
+		{".x", false, false},
+		{".w-1", false, false},
 	}
 	for _, c := range cases {
 		if full.HasClass(c.class) != c.full || bare.HasClass(c.class) != c.bare {
 			t.Errorf("class %q: with the attribute %v, without %v", c.class, full.HasClass(c.class), bare.HasClass(c.class))
 		}
+	}
+	empty := &match.NewChain(`a.x:attr__class=""`).Elements()[0]
+	if !empty.HasClass("x") {
+		t.Error("an empty attribute hides the classes in front")
 	}
 	if got := full.Classes(); !reflect.DeepEqual(got, []string{"x", "w-1.5"}) {
 		t.Errorf("classes are %q", got)

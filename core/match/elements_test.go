@@ -2,6 +2,7 @@ package match_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -211,6 +212,34 @@ func TestElementSpecProblems(t *testing.T) {
 	}
 	if test, err := match.CompileElements(match.ElementSpec{Text: ".*", TextMatching: "regex"}); err != nil || test.Match(match.NewChain("a;b")) {
 		t.Error("a text must be there", err)
+	}
+}
+
+// TestElementFilterOnLongTexts has an element whose text is too long for a pattern: it leaves the result unknown, unless
+// another element decides.
+func TestElementFilterOnLongTexts(t *testing.T) {
+	t.Parallel()
+	long := `a:text="` + strings.Repeat("a", match.MaxPatternText+1) + `"`
+	for _, c := range []struct {
+		operator, value, chain string
+		want                   match.Result
+	}{
+		{"regex", `"^b$"`, long, match.Unknown},
+		{"regex", `"^b$"`, long + `;a:text="c"`, match.Unknown},
+		{"regex", `"^b$"`, `a:text="c";` + long, match.Unknown},
+		{"regex", `"^b$"`, long + `;a:text="b"`, match.True},
+		{"not_regex", `"^b$"`, long + `;a:text="c"`, match.Unknown},
+		{"not_regex", `"^b$"`, long + `;a:text="b"`, match.False},
+	} {
+		f, err := match.CompileElementFilter(match.Spec{Key: "text", Operator: c.operator, Value: []byte(c.value)}, match.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var budget match.Budget
+		budget.Reset(match.DefaultBudget)
+		if got := f.Match(match.NewChain(c.chain), &match.Env{Budget: &budget}); got != c.want {
+			t.Errorf("%s %s on %.40s: got %s, want %s", c.operator, c.value, c.chain, got, c.want)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ func TestTextsThatAreTheSame(t *testing.T) {
 		want                             bool
 	}{
 		{"a number equals its text", "exact", `1`, `"1"`, true},
+		{"with every digit", "exact", `1234567890`, `"1234567890"`, true},
+		{"and a sign", "exact", `"-90"`, `-90`, true},
 		{"a fraction equals its shortest text", "exact", `"1.5"`, `1.50`, true},
 		{"a whole number with a fraction keeps it", "exact", `"1.0"`, `1.0`, true},
 		{"and is not the number without", "exact", `1`, `1.0`, false},
@@ -146,11 +148,11 @@ func TestCompileFilterReportsProblems(t *testing.T) {
 type oracle struct{}
 
 func (oracle) Operator(id string) (match.ExternalOperator, bool) {
-	return match.ExternalOperator{Missing: match.True, Compile: func(value []byte) (match.Compiled, error) {
+	return match.ExternalOperator{Missing: match.True, Source: "a", Compile: func(value []byte) (match.Compiled, error) {
 		if string(value) == "0" {
 			return match.Compiled{}, errors.New("not that")
 		}
-		return match.Compiled{Program: match.Program(value)}, nil
+		return match.Compiled{Program: match.Program(value), Open: string(value) == "9"}, nil
 	}}, id == "a/b"
 }
 
@@ -179,6 +181,17 @@ func TestOperatorsOfPlugins(t *testing.T) {
 	} {
 		if got := f.Match(c.v, &c.env); got != c.want {
 			t.Errorf("%s: got %s", c.name, got)
+		}
+	}
+	for _, value := range []string{"9", "0"} { // not checked yet, and refused
+		f, err := match.Compile(match.Spec{Key: "p", Operator: "a/b", Value: []byte(value)}, match.Options{Registry: oracle{}})
+		if err != nil || !f.Open() || f.Source() != "a" {
+			t.Fatalf("%s: %+v %v", value, f, err)
+		}
+		for _, v := range []*match.Value{&seven, &nothing} {
+			if got := f.Match(v, &match.Env{External: oracle{}}); got != match.Unknown {
+				t.Errorf("open on %q: got %s", v.Content(), got)
+			}
 		}
 	}
 	if _, err := match.CompileFilter([]byte(`{"key":"p","operator":"a/b","value":0}`), match.Options{Registry: oracle{}}); err == nil {

@@ -41,6 +41,14 @@ func (m maker) slip(s, alphabet string) string {
 	return s[:at] + c + s[at:]
 }
 
+// rounds returns how often a test makes something up: a third of n with -short.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
 func quote(s string) string {
 	raw, _ := json.Marshal(s)
 	return string(raw)
@@ -158,7 +166,7 @@ func TestDatesEqualTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	valid := 0
-	for range 2_500 {
+	for range rounds(2_500) {
 		s := m.date()
 		switch m.IntN(8) {
 		case 0, 1:
@@ -179,7 +187,7 @@ func TestDatesEqualTheModel(t *testing.T) {
 			checkDate(t, quote(text), location, want, ok)
 		}
 	}
-	if valid < 800 {
+	if valid < rounds(800) {
 		t.Errorf("only %d dates are valid", valid)
 	}
 }
@@ -218,7 +226,7 @@ func TestRareDatesEqualTheModel(t *testing.T) {
 	m := newMaker(2)
 	tokyo := time.FixedZone("", 9*3600)
 	west := time.FixedZone("", -(3*3600 + 1800))
-	for range 100 {
+	for range rounds(100) {
 		at := time.Date(1970+m.IntN(90), time.Month(1+m.IntN(12)), 1+m.IntN(28), m.IntN(24), m.IntN(60), m.IntN(60), 0, tokyo)
 		if m.IntN(2) == 0 {
 			at = at.In(west)
@@ -272,7 +280,7 @@ func modelBefore(count int, unit string, at time.Time) time.Time {
 func TestRelativeDatesEqualTheModel(t *testing.T) {
 	t.Parallel()
 	m := newMaker(3)
-	for range 2_000 {
+	for range rounds(2_000) {
 		at := time.Date(1990+m.IntN(60), time.Month(1+m.IntN(12)), 1, m.IntN(24), m.IntN(60), m.IntN(60), m.IntN(1e9), time.UTC).AddDate(0, 0, 24+m.IntN(7))
 		s := m.pick("", "-") + m.pick("0", "1", "2", "11", "12", "13", "47", "007", "999", "9999", "10000", "00001", "") + m.pick("h", "d", "w", "m", "y", "s", "")
 		part := modelAgo.FindStringSubmatch(s)
@@ -332,7 +340,7 @@ func (m maker) number() string {
 func TestNumbersEqualTheModel(t *testing.T) {
 	t.Parallel()
 	m := newMaker(4)
-	for range 3_000 {
+	for range rounds(3_000) {
 		a, b := m.number(), m.number()
 		order := strings.Compare(a, b)
 		x, xOK := modelLeading(a)
@@ -398,7 +406,7 @@ func TestVersionsEqualTheModel(t *testing.T) {
 	t.Parallel()
 	m := newMaker(5)
 	valid := 0
-	for range 3_000 {
+	for range rounds(3_000) {
 		a, b := m.version(), m.version()
 		if m.IntN(3) == 0 {
 			b = m.slip(a, "0123456789")
@@ -427,7 +435,7 @@ func TestVersionsEqualTheModel(t *testing.T) {
 			}
 		}
 	}
-	if valid < 800 {
+	if valid < rounds(800) {
 		t.Errorf("only %d pairs are valid", valid)
 	}
 }
@@ -436,7 +444,7 @@ func TestWildcardsEqualTheModel(t *testing.T) {
 	t.Parallel()
 	m := newMaker(6)
 	digits := regexp.MustCompile(`^\d+$`)
-	for range 4_000 {
+	for range rounds(4_000) {
 		parts := make([]string, 1+m.IntN(4))
 		for i := range parts {
 			parts[i] = m.pick("0", "1", "1", "2", "*", "*", "x")
@@ -473,7 +481,7 @@ func TestTextsEqualTheModel(t *testing.T) {
 		return s
 	}
 	lower := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "É", "é") }
-	for range 2_000 {
+	for range rounds(2_000) {
 		v := word()
 		list := make([]string, 1+m.IntN(12))
 		for i := range list {

@@ -1,13 +1,10 @@
 package match
 
-import (
-	"math"
-	"strconv"
-)
+import "strconv"
 
 // leading returns the number at the start of a value: a JSON number, or the
 // longest prefix of a text that is a decimal number ("10", "1.5e3", and 3 in
-// "3 apples", as in clients). It returns false for infinities.
+// "3 apples", as in clients). It returns false for a number beyond the range.
 func (v *Value) leading() (float64, bool) {
 	if v.numeric == notTried {
 		v.numeric = notNumber
@@ -17,7 +14,7 @@ func (v *Value) leading() (float64, bool) {
 			}
 		}
 	}
-	return v.num, v.numeric == isNumber && !math.IsInf(v.num, 0)
+	return v.num, v.numeric == isNumber
 }
 
 func leadingNumber(s string) (float64, bool) {
