@@ -43,6 +43,7 @@ func TestSelectorMatch(t *testing.T) {
 		{"and of the children", `a:nth-child(0)`, `a:nth-child="2"`, false},
 		{"a dash before an attribute with white space", `.a-[ x ^= "1" ]`, `a.a-:attr__x="12"`, true},
 		{"a dash before a bracket without quotes", `.a-[x=1]`, `a:attr__class="a-[x=1]"`, true},
+		{"a dash before a bracket around a quoted text", `.a-["x"]`, `a:attr__class="a-[\"x\"]"`, true},
 		{"a dash before a bracket that compares nothing", `.a-[x^"1"]`, `a:attr__class="a-[x^\"1\"]"`, true},
 		{"star alone is any element", `*`, `a`, true},
 		{"star alone needs an element", `*`, ``, false},

@@ -243,6 +243,7 @@ func TestEvaluateCohorts(t *testing.T) {
 		cohort(11, `{"type":"AND","values":[{"key":"id","type":"cohort","value":10}]}`),
 		cohort(12, `{"type":"AND","values":[{"key":"$pageview","type":"behavioral","value":"performed_event"}]}`),
 		cohort(13, `[]`), {ID: 14, Deleted: true},
+		cohort(16, `{"type":"AND","values":[{"key":"vip","type":"person","operator":"is_set"},{"type":"AND","values":[`+leaf+`]}]}`),
 		cohort(15, `{"type":"OR","values":[{"key":"$pageview","type":"behavioral"},`+leaf+`]}`),
 	}
 	set := eval.Compile([]eval.Definition{
@@ -252,6 +253,7 @@ func TestEvaluateCohorts(t *testing.T) {
 		flagstest.Define(10, "not-listed", flagstest.InCohort("9", "not_in")), flagstest.Define(11, "cycle", flagstest.InCohort("10", "in")), flagstest.Define(12, "events", flagstest.InCohort("12", "in")),
 		flagstest.Define(13, "unreadable", flagstest.InCohort("13", "in")), flagstest.Define(14, "deleted", flagstest.InCohort("14", "in")), flagstest.Define(15, "missing", flagstest.InCohort("99", "not_in")),
 		flagstest.Define(16, "other-alternative-matches", flagstest.InCohort("15", "in")), flagstest.Define(17, "operator", flagstest.InCohort("2", "gt")),
+		flagstest.Define(20, "a-filter-and-a-group", flagstest.InCohort("16", "in")),
 		flagstest.Define(19, "unreadable-again", flagstest.InCohort("13", "in")),
 		flagstest.Define(18, "person-cohort-in-a-group-flag", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"id","type":"cohort","value":2}]}]}`),
 	}, cohorts, map[string]int{"company": 0}, eval.CompileOptions{})
@@ -261,7 +263,7 @@ func TestEvaluateCohorts(t *testing.T) {
 		"nested": true, "wrapped": true, "not-in": false, "negated-leaf": false, "negated-cohort": false, "empty": true,
 		"all-of-nothing": true, "any-of-nothing": false, "listed": true, "not-listed": true, "cycle": "dependency_cycle",
 		"events": "invalid_definition", "unreadable": "cohort_unavailable", "deleted": "cohort_unavailable", "missing": "cohort_unavailable",
-		"other-alternative-matches": true, "operator": "operator_unavailable", "unreadable-again": "cohort_unavailable", "person-cohort-in-a-group-flag": false,
+		"other-alternative-matches": true, "operator": "operator_unavailable", "unreadable-again": "cohort_unavailable", "a-filter-and-a-group": false, "person-cohort-in-a-group-flag": false,
 	})
 }
 

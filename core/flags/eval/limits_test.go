@@ -177,6 +177,17 @@ func TestBudgetOfTraces(t *testing.T) {
 	q := &eval.Request{DistinctID: "u", PersonProperties: json.RawMessage(properties)}
 	_, work := compile(0).EvaluateWork(q, nil, flagstest.Now)
 
+	if work == 0 {
+		t.Fatal("no work")
+	}
+	q.FlagKeys = []string{"needs"}
+	_, once := compile(0).EvaluateWork(q, nil, flagstest.Now)
+	q.FlagKeys = []string{"needs", "needs-again"}
+	if _, twice := compile(0).EvaluateWork(q, nil, flagstest.Now); once != twice {
+		t.Errorf("a cohort takes %d units, %d for two flags", once, twice)
+	}
+	q.FlagKeys = nil
+
 	set := compile(work)
 	got := results(set, properties)
 	if fmt.Sprint(got) != "map[all:false any:true last:false needs:false needs-again:false set:false trees:false]" {

@@ -179,6 +179,7 @@ func TestWhatFlagsNeed(t *testing.T) {
 		{name: "continuity and a holdout", filters: `{"groups":[{}],"holdout":{"id":1,"exclusion_percentage":5}}`, change: continuous, needs: "keys", failed: "stored_data_unavailable"},
 		{name: "continuity by device", filters: `{"groups":[{` + half + `}]}`, change: func(d *eval.Definition) { d.ExperienceContinuity, d.ByDevice = true, true }, request: eval.Request{DeviceID: "phone"}, failed: "true"},
 
+		{name: "an unknown set with a share", filters: `{"groups":[{"properties":[{"key":"plan","value":"pro"}],` + half + `},{}]}`, change: continuous, needs: "person", failed: "stored_data_unavailable"},
 		{name: "a plugin", filters: `{"groups":[{"properties":[` + plugin + `]}]}`, needs: "person", failed: "stored_data_unavailable"},
 		{name: "a plugin with its properties", filters: `{"groups":[{"properties":[` + plugin + `]}]}`, request: person(`{"lat":5,"$geoip_city_name":"x"}`), needs: "plugins", failed: "operator_unavailable"},
 		{name: "a plugin after what fails", filters: `{"groups":[{"properties":[` + plugin + `,{"key":"plan","value":"pro"}]}]}`, request: person(`{"plan":"free","lat":5,"$geoip_city_name":"x"}`), failed: "false"},

@@ -36,7 +36,7 @@ type Decision struct {
 	Key       string
 	Version   int64
 	On        bool
-	Variant   string // empty for a flag without one
+	Variant   string // empty for a flag without one, and when it is off
 	Payload   string // a JSON text, or empty
 	Reason    Reason
 	Condition int // index of the condition set, or -1
@@ -45,7 +45,7 @@ type Decision struct {
 
 // Value returns the value for clients: true, false or a variant key.
 func (d Decision) Value() any {
-	if d.On && d.Variant != "" {
+	if d.Variant != "" {
 		return d.Variant
 	}
 	return d.On

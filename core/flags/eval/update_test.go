@@ -54,6 +54,13 @@ func newProject(seed uint64) *project {
 	for i := range 4 {
 		p.corpora = append(p.corpora, flagstest.GenerateShapes(seed*10+uint64(i), 30, 2))
 		p.people = append(p.people, p.corpora[i].People...)
+		for _, person := range p.corpora[i].People {
+			for _, properties := range person.GroupProperties {
+				for name := range p.IntN(9) {
+					properties[fmt.Sprint("g", name)] = true
+				}
+			}
+		}
 	}
 	for range 25 {
 		p.changeFlag(p.newID())
@@ -375,6 +382,44 @@ func TestCyclesEnd(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUpdatesForget updates a set to one without what the flag "f" had, and asks both.
+func TestUpdatesForget(t *testing.T) {
+	t.Parallel()
+	types := map[string]int{"company": 0}
+	reads := func(name string) string {
+		return `{"groups":[{"properties":[{"key":"` + name + `","operator":"is_set"}]},{"aggregation_group_type_index":0,"properties":[{"key":"` + name + `","operator":"is_set"}]}]}`
+	}
+	f := flagstest.Define(1, "f", reads("$geoip_a"))
+	f.Contexts, f.ByDevice = []string{"docs"}, true
+	continuous := flagstest.Define(2, "continuous", `{}`)
+	continuous.ExperienceContinuity = true
+	first := eval.Compile([]eval.Definition{f, continuous}, nil, types, eval.CompileOptions{})
+	second := eval.Update(first, []eval.Definition{flagstest.Define(3, "other", reads("b"))}, nil, types, eval.CompileOptions{})
+
+	say := func(set *eval.Set, properties string) string {
+		q := &eval.Request{
+			DistinctID: "u", DeviceID: "d", PersonProperties: json.RawMessage(properties), Groups: map[string]string{"company": "acme"},
+			GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)},
+		}
+		e := eval.NewEvaluation(set, "u", flagstest.Now)
+		defer e.Release()
+		return fmt.Sprint(e.IsScoped(), e.BucketsByDevice(), e.ReadsLocation(), e.ContinuousKeys(), set.Keys(), results(set, properties), set.Evaluate(q, nil, flagstest.Now)[0].Condition)
+	}
+	for _, c := range []struct {
+		set              *eval.Set
+		properties, want string
+	}{
+		{first, `{"$geoip_a":1,"b":1}`, "true true true [continuous] [f continuous] map[continuous:true f:false] 0"},
+		{first, `{"b":1}`, "true true true [continuous] [f continuous] map[continuous:true f:false] 1"},
+		{second, `{"$geoip_a":1}`, "false false false [] [other] map[other:false] 1"},
+		{second, `{"b":1,"$geoip_a":1}`, "false false false [] [other] map[other:true] 0"},
+	} {
+		if got := say(c.set, c.properties); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.properties, got, c.want)
+		}
 	}
 }
 
