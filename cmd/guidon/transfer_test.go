@@ -20,22 +20,36 @@ type transferred struct {
 	events map[string]string // by uuid
 }
 
-func readTransferred(t *testing.T, s *server, persons int) transferred {
+// readFlags returns the values of all flags by distinct id. An answer leaves out flags
+// whose data the server could not read in time, and says so: it is asked for again.
+func readFlags(t *testing.T, s *server, persons int) map[string]string {
 	t.Helper()
-	out := transferred{map[string]string{}, map[string]string{}}
+	out := map[string]string{}
 	for i := range persons {
 		id := fmt.Sprint("user-", i)
 		body := fmt.Sprintf(`{"token":%q,"distinct_id":%q,"groups":{"company":"c%d","team":"t%d"}}`, s.project, id, i%5, i%3)
-		var answer struct {
-			Flags map[string]any `json:"featureFlags"`
-		}
-		s.postJSON(t, "/decide/?v=3", body, &answer)
-		text, err := json.Marshal(answer.Flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.flags[id] = string(text)
+		until(t, func() string {
+			var answer struct {
+				Flags  map[string]any `json:"featureFlags"`
+				Errors bool           `json:"errorsWhileComputingFlags"`
+			}
+			s.postJSON(t, "/decide/?v=3", body, &answer)
+			text, err := json.Marshal(answer.Flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out[id] = string(text); answer.Errors {
+				return "flags are missing: " + out[id]
+			}
+			return ""
+		})
 	}
+	return out
+}
+
+func readTransferred(t *testing.T, s *server, persons int) transferred {
+	t.Helper()
+	out := transferred{readFlags(t, s, persons), map[string]string{}}
 	var next *string
 	path := "/api/projects/1/events/?limit=500"
 	for {
