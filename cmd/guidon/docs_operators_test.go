@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,7 @@ func TestOperatorsGuideCommandsRun(t *testing.T) {
 
 // The test runs the commands of the section on plugins by API in one shell.
 func TestOperatorsGuidePluginsByAPI(t *testing.T) {
+	needCommand(t, "curl", "curl")
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -81,9 +83,28 @@ echo '[{"name":"posthog-js","version":"1.0.0","filename":"posthog-js-1.0.0.tgz"}
 	return dir
 }
 
+// The programs of the guides for authors are whole files in the format of gofmt.
+// TestAuthorsGuideProgramsWork and TestTutorialRuns build them.
+func TestGuideProgramsAreFormatted(t *testing.T) {
+	t.Parallel()
+	for _, guide := range []string{"../../docs/plugins/authors.md", "../../docs/plugins/tutorial.md"} {
+		programs := fencedBlocks(t, guide, "go")
+		if len(programs) == 0 {
+			t.Errorf("%s has no program", guide)
+		}
+		for _, program := range programs {
+			formatted, err := format.Source([]byte(program))
+			if err != nil || string(formatted) != program {
+				t.Errorf("%s: gofmt changes a program, or fails: %v\n%s", guide, err, program)
+			}
+		}
+	}
+}
+
 // The test builds the programs of the authors' guide outside the tree against this
 // checkout and runs the first as a third-party plugin with a pinned checksum.
 func TestAuthorsGuideProgramsWork(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	s := newServer(t)
 	dir := t.TempDir()

@@ -31,6 +31,7 @@ func TestScalingGuideConfigs(t *testing.T) {
 
 // The commands of docs/scaling.md move a server on SQLite with a local journal to a cluster.
 func TestScalingGuideCommandsRun(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	s := tool{newServer(t)}
 	s.start(t)

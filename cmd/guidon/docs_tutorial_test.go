@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,9 @@ type tutorial struct {
 // program and compares the output with the blocks of type text. It replaces only
 // the commands that need the network.
 func TestTutorialRuns(t *testing.T) {
+	longTest(t)
+	needCommand(t, "curl", "curl")
+	needCommand(t, "make", "make")
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -71,7 +73,7 @@ func TestTutorialRuns(t *testing.T) {
 // Without a server the output of the first run must match.
 func (l *tutorial) runUntilShown(t *testing.T, block, expected string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := waitDeadline(t, patience); ; time.Sleep(100 * time.Millisecond) {
 		output := l.run(t, block)
 		missingWord := ""
 		for line := range strings.Lines(expected) {
@@ -103,12 +105,10 @@ func expectedWords(line string) []string {
 // run runs a block in the working directory, with the guidon under test in PATH.
 func (l *tutorial) run(t *testing.T, block string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	where := filepath.Join(l.dir, "where")
-	cmd := exec.CommandContext(ctx, "bash", "-c", "set -e\n"+block+"pwd > '"+where+"'\n")
-	cmd.Dir, cmd.WaitDelay = l.workDir, 5*time.Second
-	cmd.Env = append(l.env(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "CGO_ENABLED=0", "GOFLAGS=-mod=mod",
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "set -e\n"+block+"pwd > '"+where+"'\n")
+	cmd.Dir = l.workDir
+	cmd.Env = append(l.env(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod",
 		"PROJECT_KEY="+l.project, "GUIDON_PERSONAL_KEY="+l.personal)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

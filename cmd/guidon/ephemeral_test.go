@@ -58,8 +58,31 @@ func startEphemeral(t *testing.T, args ...string) (ready readyServer, tmp string
 	return ready, tmp, cmd, out
 }
 
+// TestExamplesOfTheCIGuidePass runs the tests of docs/ci.md in each language against a
+// server with their seed file.
+func TestExamplesOfTheCIGuidePass(t *testing.T) {
+	longTest(t)
+	needCommand(t, "python3", "python3")
+	needCommand(t, "node", "nodejs")
+	t.Parallel()
+	seed, err := filepath.Abs("../../examples/ci/seed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, _, _, _ := startEphemeral(t, "--ephemeral", "--seed", seed)
+	for _, line := range [][]string{
+		{"go", "test", "-count=1", "./examples/ci/flags_test.go"}, {"node", "--test", "examples/ci/flags.test.mjs"}, {"python3", "examples/ci/test_flags.py"},
+	} {
+		test := exec.Command(line[0], line[1:]...)
+		test.Dir, test.Env = "../..", append(os.Environ(), "GUIDON_URL="+ready.URL)
+		if output, err := test.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", line, err, output)
+		}
+	}
+}
+
 // TestEphemeralServer checks that the server has the content of the seed file when its
-// line appears, that the examples of docs/ci.md pass, and that a stop leaves nothing.
+// line appears, and that a stop leaves nothing.
 func TestEphemeralServer(t *testing.T) {
 	t.Parallel()
 	seed, err := filepath.Abs("../../examples/ci/seed.yaml")
@@ -70,21 +93,18 @@ func TestEphemeralServer(t *testing.T) {
 	if ready.PersonalKey != "phx_ci_personal_key_of_tests" || len(ready.Projects) != 1 || ready.Projects[0].Key != "phc_ci_shop" || ready.AdminURL == "" {
 		t.Errorf("ready %+v", ready)
 	}
+	s := &server{url: ready.URL}
+	for id, want := range map[string]bool{"ada": true, "linus": false} { // without a wait
+		var answer struct {
+			Flags map[string]struct{ Enabled bool }
+		}
+		s.postJSON(t, "/flags/?v=2", `{"api_key":"phc_ci_shop","distinct_id":"`+id+`"}`, &answer)
+		if len(answer.Flags) != 5 || answer.Flags["invited"].Enabled != want {
+			t.Errorf("flags of %s: %+v", id, answer.Flags)
+		}
+	}
 	if dirs, _ := filepath.Glob(filepath.Join(tmp, "guidon-ephemeral-*")); len(dirs) != 1 {
 		t.Errorf("data in %q", dirs)
-	}
-	for _, line := range [][]string{
-		{"go", "test", "-count=1", "./examples/ci/flags_test.go"}, {"node", "--test", "examples/ci/flags.test.mjs"}, {"python3", "examples/ci/test_flags.py"},
-	} {
-		if _, err := exec.LookPath(line[0]); err != nil {
-			t.Logf("not run: %v", err)
-			continue
-		}
-		test := exec.Command(line[0], line[1:]...)
-		test.Dir, test.Env = "../..", append(os.Environ(), "GUIDON_URL="+ready.URL)
-		if output, err := test.CombinedOutput(); err != nil {
-			t.Errorf("%v: %v\n%s", line, err, output)
-		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -100,7 +120,6 @@ func TestEphemeralServer(t *testing.T) {
 	}
 }
 
-// TestEphemeralKeys checks the keys of the command line without a seed file.
 // TestSignalSentTwice checks that a server whose process and process group both receive
 // the signal, as timeout sends it, stops in order and removes its directory.
 func TestSignalSentTwice(t *testing.T) {
@@ -120,6 +139,7 @@ func TestSignalSentTwice(t *testing.T) {
 	}
 }
 
+// TestEphemeralKeys checks the keys of the command line without a seed file.
 func TestEphemeralKeys(t *testing.T) {
 	t.Parallel()
 	ready, _, _, _ := startEphemeral(t, "--ephemeral", "--project-key", "phc_of_the_test", "--personal-key", "phx_of_the_test")

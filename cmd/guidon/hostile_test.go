@@ -31,9 +31,9 @@ var hostilePaths = []string{
 // HOSTILE_REQUESTS sets the number of requests (make hostile: 100000).
 func TestHostileRequests(t *testing.T) {
 	if testing.Short() {
-		t.Skip("sends a few hundred large requests")
+		t.Skip("sends a hundred large requests")
 	}
-	requests := 128
+	requests := 64
 	if n, err := strconv.Atoi(os.Getenv("HOSTILE_REQUESTS")); err == nil {
 		requests = n
 	}

@@ -69,6 +69,7 @@ type misbehaving struct{ name, kind, mode, leads string }
 // STORM_MISBEHAVIOURS sets how many there are (make misbehave: 100), and
 // STORM_SEED (1) which.
 func TestMisbehaviours(t *testing.T) {
+	longTest(t, "STORM_MISBEHAVIOURS")
 	count := intVariable("STORM_MISBEHAVIOURS", 15)
 	s := newStorm(t)
 	s.configure(t)

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,15 +9,58 @@ import (
 	"testing"
 )
 
-// The modules that `guidon plugin new` writes compile outside the tree and pass the
-// conformance kit without changes.
-func TestNewPluginsPassConformance(t *testing.T) {
+// newModules are modules in Go that the tests have `guidon plugin new` write, by kind.
+var newModules = map[string]string{"sink": "acme/ware.store", "notifier": "acme/gong", "matcher": "filter"}
+
+// The modules that `guidon plugin new` writes are in the format of gofmt, and a second one
+// does not overwrite the first. TestNewPluginsPassConformance builds them.
+func TestNewPluginModulesAreFormatted(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, name := range map[string]string{"sink": "acme/ware.store", "notifier": "acme/gong", "matcher": "filter"} {
+	for kind, name := range newModules {
+		dir := t.TempDir()
+		write := func() (string, error) {
+			command := exec.Command(bin, "plugin", "new", kind, name, "--replace", root)
+			command.Dir = dir
+			out, err := command.CombinedOutput()
+			return string(out), err
+		}
+		if out, err := write(); err != nil || !strings.Contains(out, "go mod tidy") {
+			t.Fatalf("%s: %v\n%s", kind, err, out)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, filepath.Base(name), "*.go"))
+		if err != nil || len(files) < 2 {
+			t.Errorf("%s: %v, want a program and its test: %q", kind, err, files)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if formatted, err := format.Source(text); err != nil || string(formatted) != string(text) {
+				t.Errorf("gofmt changes %s, or fails: %v", file, err)
+			}
+		}
+		if out, err := write(); err == nil {
+			t.Errorf("%s: an existing directory was overwritten: %s", kind, out)
+		}
+	}
+}
+
+// The modules that `guidon plugin new` writes compile outside the tree and pass the
+// conformance kit without changes.
+func TestNewPluginsPassConformance(t *testing.T) {
+	longTest(t)
+	needCommand(t, "make", "make")
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, name := range newModules {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -31,14 +75,9 @@ func TestNewPluginsPassConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(made, "go.sum"), string(sums)) // go mod tidy needs the network
-			out, err := shell(made, "export GOFLAGS=-mod=mod CGO_ENABLED=0; go vet ./... && test -z \"$(gofmt -l .)\" && go test ./... && make -n build test sum")
+			out, err := shell(made, "export GOFLAGS=\"$GOFLAGS -mod=mod\" CGO_ENABLED=0; go vet ./... && test -z \"$(gofmt -l .)\" && go test ./... && make -n build test sum")
 			if err != nil || !strings.Contains(out, "ok") {
 				t.Fatalf("%v\n%s", err, out)
-			}
-			again := exec.Command(bin, "plugin", "new", kind, name, "--replace", root)
-			again.Dir = dir
-			if out, err := again.CombinedOutput(); err == nil {
-				t.Errorf("an existing directory was overwritten: %s", out)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func TestPostgresSinkSurvivesKills(t *testing.T) {
 	}
 	s.start(t)
 	acked := map[string]bool{}
-	for round := range 3 {
+	for round := range 2 {
 		for n := range 50 {
 			ids, path, body := captureRequest(s.project, round, n)
 			if code, err := s.post(path, body); err != nil || code != http.StatusOK {

@@ -48,6 +48,7 @@ type upgrades struct {
 // STORM_UPGRADES sets the number of replacements (make upgrades: 100), and STORM_SEED
 // which.
 func TestUpgradeStorm(t *testing.T) {
+	longTest(t, "STORM_UPGRADES")
 	u := newUpgrades(t)
 	u.upgradeTo(t, u.build(t, "", false))
 	u.load = &traffic{server: u.server, stopped: make(chan struct{}), acked: map[string]sent{}, repeated: map[string]bool{}}
@@ -58,9 +59,6 @@ func TestUpgradeStorm(t *testing.T) {
 
 	steps := slices.Sorted(maps.Keys(u.steps()))
 	count := intVariable("STORM_UPGRADES", 12)
-	if testing.Short() {
-		count = min(count, 5)
-	}
 	for done := 0; done < count; {
 		u.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 		for _, step := range steps[:min(len(steps), count-done)] {
