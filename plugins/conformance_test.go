@@ -45,13 +45,47 @@ func TestMain(m *testing.M) {
 }
 
 // conformance judges a bundled plugin by the kit that is published for others.
-func conformance(t *testing.T, name string, target plugintest.Target) {
+type conformance func(t *testing.T, name string, target plugintest.Target)
+
+// conformsToAll is the whole kit.
+func conformsToAll(t *testing.T, name string, target plugintest.Target) {
 	t.Helper()
 	target.Command, target.Events = []string{os.Args[0], name}, 2000
-	if testing.Short() {
-		target.Events = 200
-	}
 	plugintest.Run(t, target)
+}
+
+// conforms is the kit with a tenth of the events, and without the case that takes a third
+// of its time.
+func conforms(t *testing.T, name string, target plugintest.Target) {
+	t.Helper()
+	target.Command, target.Events = []string{os.Args[0], name}, 200
+	target.Skip = map[string]string{"keeps its memory while instances come and go": "TestBundledPluginsConformToAll checks it"}
+	plugintest.Run(t, target)
+}
+
+func TestBundledSinksConform(t *testing.T) {
+	t.Parallel()
+	judgeSinks(t, conforms)
+}
+
+func TestBundledNotifiersConform(t *testing.T) {
+	t.Parallel()
+	judgeNotifiers(t, conforms)
+}
+
+func TestBundledMatchersConform(t *testing.T) {
+	t.Parallel()
+	judgeMatchers(t, conforms)
+}
+
+func TestBundledPluginsConformToAll(t *testing.T) {
+	if os.Getenv("GUIDON_TEST_LONG") == "" {
+		t.Skip("long test: run it with GUIDON_TEST_LONG=1 or make test-long")
+	}
+	t.Parallel()
+	t.Run("sinks", func(t *testing.T) { judgeSinks(t, conformsToAll) })
+	t.Run("notifiers", func(t *testing.T) { judgeNotifiers(t, conformsToAll) })
+	t.Run("matchers", func(t *testing.T) { judgeMatchers(t, conformsToAll) })
 }
 
 // tooLarge is an event that no message can hold.
@@ -59,14 +93,13 @@ var tooLarge = json.RawMessage(`{"text":"` + strings.Repeat("x", 3<<20) + `"}`)
 
 var private = []any{"127.0.0.0/8"}
 
-// The stdout sink is missing: it prints where its parent does, here among the
-// answers of the tests.
-func TestBundledSinksConform(t *testing.T) {
-	t.Parallel()
+// judgeSinks judges the bundled sinks. The stdout sink is missing: it prints where its
+// parent does, here among the answers of the tests.
+func judgeSinks(t *testing.T, judge conformance) {
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "events.ndjson")
-		conformance(t, "file", plugintest.Target{
+		judge(t, "file", plugintest.Target{
 			Config: map[string]any{"path": path}, Other: map[string]any{"path": path + ".other"},
 			Received: func() ([]sdk.Event, error) {
 				text, err := os.ReadFile(path)
@@ -80,7 +113,7 @@ func TestBundledSinksConform(t *testing.T) {
 	t.Run("webhook", func(t *testing.T) {
 		t.Parallel()
 		in := newInbox(t)
-		conformance(t, "webhook", plugintest.Target{
+		judge(t, "webhook", plugintest.Target{
 			Kind: plugintest.Sink, Config: map[string]any{"url": in.URL, "format": "ndjson", "allow_networks": private},
 			Received: func() ([]sdk.Event, error) { return lines(in.all()), nil },
 		})
@@ -88,7 +121,7 @@ func TestBundledSinksConform(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		url := dbtest.PostgresURL(t)
-		conformance(t, "postgres", plugintest.Target{
+		judge(t, "postgres", plugintest.Target{
 			Config:   map[string]any{"url": url, "table": "kept"},
 			Other:    map[string]any{"url": url, "table": "other"},
 			Received: func() ([]sdk.Event, error) { return inPostgres(t.Context(), url) },
@@ -97,7 +130,7 @@ func TestBundledSinksConform(t *testing.T) {
 	t.Run("nats", func(t *testing.T) {
 		t.Parallel()
 		s := natstest.Start(t, natstest.Options{MaxPayload: 2 << 20})
-		conformance(t, "nats", plugintest.Target{
+		judge(t, "nats", plugintest.Target{
 			Config: map[string]any{"servers": []any{s.URL()}, "stream": "kept", "subject": "kept.{project}", "create": true}, Refused: tooLarge,
 			Received: func() (events []sdk.Event, err error) {
 				for _, m := range s.Streams.Messages("kept") {
@@ -110,7 +143,7 @@ func TestBundledSinksConform(t *testing.T) {
 	t.Run("parquet", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		conformance(t, "parquet", plugintest.Target{
+		judge(t, "parquet", plugintest.Target{
 			Config: map[string]any{"path": dir}, Other: map[string]any{"path": t.TempDir()},
 			Received: func() ([]sdk.Event, error) { return inLake(dir) },
 		})
@@ -126,15 +159,14 @@ func TestBundledSinksConform(t *testing.T) {
 		for _, address := range c.ListenAddrs() {
 			brokers = append(brokers, address)
 		}
-		conformance(t, "kafka", plugintest.Target{
+		judge(t, "kafka", plugintest.Target{
 			Config: map[string]any{"brokers": brokers, "topic": "kept", "max_bytes": 2 << 20}, Refused: tooLarge,
 			Received: func() ([]sdk.Event, error) { return inTopic(t.Context(), c.ListenAddrs(), "kept") },
 		})
 	})
 }
 
-func TestBundledNotifiersConform(t *testing.T) {
-	t.Parallel()
+func judgeNotifiers(t *testing.T, judge conformance) {
 	for name, c := range map[string]struct {
 		answer  string
 		config  map[string]any
@@ -150,7 +182,7 @@ func TestBundledNotifiersConform(t *testing.T) {
 			in := newInbox(t)
 			in.answer = c.answer
 			c.config["url"], c.config["allow_networks"] = in.URL, private
-			conformance(t, name, plugintest.Target{
+			judge(t, name, plugintest.Target{
 				Kind: plugintest.Notifier, Config: c.config, Control: c.control,
 				Messages: func() (int, error) { return int(in.posts.Load()), nil },
 			})
@@ -167,7 +199,7 @@ func TestBundledNotifiersConform(t *testing.T) {
 		}
 		go func() { _ = s.Serve(l) }()
 		t.Cleanup(func() { _ = s.Close() })
-		conformance(t, "email", plugintest.Target{
+		judge(t, "email", plugintest.Target{
 			Config: map[string]any{
 				"host": "127.0.0.1", "port": l.Addr().(*net.TCPAddr).Port, "tls": "none", "from": "Guidon <guidon@example.com>", "to": []any{"ops@example.com"},
 			},
@@ -176,13 +208,12 @@ func TestBundledNotifiersConform(t *testing.T) {
 	})
 }
 
-func TestBundledMatchersConform(t *testing.T) {
-	t.Parallel()
+func judgeMatchers(t *testing.T, judge conformance) {
 	for _, name := range plugins.Names() {
 		if plugins.Operators(name) != nil {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				conformance(t, name, plugintest.Target{})
+				judge(t, name, plugintest.Target{})
 			})
 		}
 	}
