@@ -206,7 +206,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 		i := open(t, url(), t.TempDir())
 		i.run(t)
 		i.waitAcked(t, 500)
-		for round := range 3 {
+		for round := range 2 {
 			i.waitAcked(t, i.acked.Load()+200)
 			acked := i.acked.Load()
 			p, name := local(t, filepath.Join(t.TempDir(), "one.guidon-backup"))
