@@ -24,10 +24,30 @@ func start(t *testing.T, d *db.DB) *notify.Hub {
 	return h
 }
 
+// patience limits the wait for something that must happen.
+const patience = 3 * time.Minute
+
+// awaitListening publishes through a until the other hub, of c, listens. The empty payload
+// comes with its connection, and may have come before c was subscribed.
+func awaitListening(t *testing.T, a *notify.Hub, c <-chan string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		a.Publish("flags", "first of a")
+		select {
+		case <-c:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the other hub does not listen")
+		}
+	}
+}
+
 // await returns when c received want.
 func await(t *testing.T, c <-chan string, want string) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case got := <-c:
@@ -70,20 +90,7 @@ func TestAmongNodes(t *testing.T) {
 	a, b := start(t, d), start(t, d)
 	atA, _ := a.Subscribe("flags")
 	atB, _ := b.Subscribe("flags")
-	// The empty payload comes with the connection: from then on b listens. It may
-	// have come before Subscribe.
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		a.Publish("flags", "first of a")
-		select {
-		case <-atB:
-		case <-time.After(100 * time.Millisecond):
-			if time.Now().After(deadline) {
-				t.Fatal("b does not listen")
-			}
-			continue
-		}
-		break
-	}
+	awaitListening(t, a, atB)
 	a.Publish("flags", "of a with spaces")
 	await(t, atB, "of a with spaces")
 	await(t, atA, "of a with spaces")
@@ -106,8 +113,8 @@ func TestReconnect(t *testing.T) {
 	d := dbtest.Postgres(t)
 	a, b := start(t, d), start(t, d)
 	atB, _ := b.Subscribe("flags")
-	await(t, atB, "")
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	awaitListening(t, a, atB)
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		var ended int
 		if err := d.Pool().QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`).Scan(&ended); err != nil {
