@@ -158,7 +158,7 @@ func (k *killed) account(t *testing.T, dir string) (outcome string, err error) {
 	var readiness string
 	damaged := func() bool { return strings.Contains(readiness, `"status":"degraded"`) }
 	var missing, unknown int
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		_, readiness, _ = client.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
 		stored, err := storedEvents(s)
 		missing, unknown = 0, len(stored)

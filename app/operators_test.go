@@ -70,11 +70,16 @@ func (s *server) decide(t *testing.T, address string) string {
 	return fmt.Sprint(answer["featureFlags"], " ", answer["errorsWhileComputingFlags"])
 }
 
-func (s *server) pid(t *testing.T, name string) int {
+// pid waits until a plugin has a process and returns its id.
+func (s *server) pid(t *testing.T, name string) (pid int) {
 	t.Helper()
-	_, status := s.ask(t, "GET", "/api/plugins/"+name, "")
-	pid, _ := status["pid"].(float64)
-	return int(pid)
+	s.until(t, "the plugin has a process", func() bool {
+		_, status := s.ask(t, "GET", "/api/plugins/"+name, "")
+		number, _ := status["pid"].(float64)
+		pid = int(number)
+		return pid > 0
+	})
+	return pid
 }
 
 // metric reads one line of GET /metrics.
@@ -100,7 +105,7 @@ func (s *server) metric(t *testing.T, name string) string {
 // eventually calls ask until it returns want.
 func eventually(t *testing.T, want string, ask func() string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for {
 		got := ask()
 		if got == want {
@@ -139,9 +144,6 @@ func TestPluginOperatorOutage(t *testing.T) {
 		return fmt.Sprintf("10.9.%d.%d", last/250, last%250)
 	}
 	pid := s.pid(t, "networks")
-	if pid <= 0 {
-		t.Fatal("no process")
-	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -137,10 +137,14 @@ func TestFullJournal(t *testing.T) {
 	})
 }
 
+// patience limits the wait for something that must happen. It is long because the machine
+// may be slow, and a test that passes does not use it.
+const patience = 3 * time.Minute
+
 // until waits until ok returns true.
 func (s *server) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("timeout waiting until %s", what)
 		}

@@ -27,7 +27,7 @@ func TestRetentionOfAProject(t *testing.T) {
 	path := fmt.Sprintf("/api/projects/%d/", w.First.Project.ID)
 	until := func(path, part string) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			got := w.wants(t, "GET", path, "", 200)
 			if strings.Contains(got, part) {
 				return

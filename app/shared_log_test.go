@@ -119,17 +119,16 @@ func twoServersOnOneLog(t *testing.T, url string) {
 	if all, different := nodes[1].stored(t); all != want || different != want {
 		t.Errorf("%d events of %d are stored, %d different", all, want, different)
 	}
-	st := nodes[1].clusterStatus(t)
-	if len(st.Nodes) != 1 || len(st.Nodes[0].Partitions) != 6 {
-		t.Errorf("status %+v", st)
-	}
+	nodes[1].until(t, "the other server has all partitions", func() bool {
+		st := nodes[1].clusterStatus(t)
+		return len(st.Nodes) == 1 && len(st.Nodes[0].Partitions) == 6
+	})
 }
 
 // checkPartitionsAreShown checks that each server shows the partitions: all of them with
 // their owner and readers in /api/cluster, its own in /_readiness and /metrics.
 func checkPartitionsAreShown(t *testing.T, nodes []*server) {
 	t.Helper()
-	owned := map[int]int{}
 	for _, s := range nodes {
 		s.until(t, "the partitions have owners and readers", func() bool {
 			var answer struct {
@@ -151,25 +150,31 @@ func checkPartitionsAreShown(t *testing.T, nodes []*server) {
 			}
 			return len(answer.Partitions) == 6
 		})
-		var ready struct {
-			Status    string
-			Ingestion struct{ Partitions []struct{ Partition int } }
-		}
-		_, raw, _ := s.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
-		if err := json.Unmarshal([]byte(raw), &ready); err != nil || ready.Status != "ready" {
-			t.Errorf("readiness %s, %v", raw, err)
-		}
-		for _, p := range ready.Ingestion.Partitions {
-			owned[p.Partition]++
-		}
 		_, metrics, _ := s.request(t, http.MethodGet, s.AdminURL+"/metrics", "")
 		if !strings.Contains(metrics, "\nguidon_log_append_seconds_count ") {
 			t.Error("/metrics lacks the metrics of the log")
 		}
 	}
-	if len(owned) != 6 {
-		t.Errorf("the servers own %v", owned)
-	}
+	nodes[0].until(t, "the servers are ready and own all partitions", func() bool {
+		owned := map[int]int{}
+		for _, s := range nodes {
+			var ready struct {
+				Status    string
+				Ingestion struct{ Partitions []struct{ Partition int } }
+			}
+			_, raw, _ := s.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
+			if err := json.Unmarshal([]byte(raw), &ready); err != nil {
+				t.Fatalf("readiness %s, %v", raw, err)
+			}
+			if ready.Status != "ready" {
+				return false
+			}
+			for _, p := range ready.Ingestion.Partitions {
+				owned[p.Partition]++
+			}
+		}
+		return len(owned) == 6
+	})
 }
 
 // eraseOnBoth erases a person through each server, and captures an event of each

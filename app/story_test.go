@@ -381,7 +381,7 @@ func (s *story) rows(t *testing.T, text string) string {
 
 func (s *story) until(t *testing.T, try func() string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for {
 		problem := try()
 		if problem == "" {
