@@ -269,8 +269,8 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// alive reports whether a process exists. A zombie is dead: only whoever started it can
-// remove it. Where there is no /proc, a zombie counts as alive.
+// alive reports whether a process exists. A zombie is dead: only its parent can remove
+// it. Where there is no /proc, a zombie counts as alive.
 func alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
