@@ -17,7 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-// serveNodes starts n servers on one empty Postgres at once and returns them with the
+// serveNodes starts n servers on one fresh Postgres at once and returns them with the
 // credentials of the one that filled it.
 func serveNodes(t *testing.T, n int, change ...func(*app.Config)) []*server {
 	t.Helper()

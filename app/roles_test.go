@@ -129,7 +129,7 @@ func TestDecideOnly(t *testing.T) {
 // not prepared.
 func TestDecideOnlyNeedsTheSchema(t *testing.T) {
 	t.Parallel()
-	cfg, opts, _ := prepare(t, func(c *app.Config) { c.Database.URL, c.Roles = dbtest.PostgresURL(t), []string{"decide"} })
+	cfg, opts, _ := prepare(t, func(c *app.Config) { c.Database.URL, c.Roles = dbtest.EmptyPostgresURL(t), []string{"decide"} })
 	s, err := app.Start(t.Context(), cfg, opts)
 	if err == nil {
 		_ = s.Stop()

@@ -111,7 +111,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 // and sets up the first project when the database appears.
 func TestFirstStartWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	proxy := newTCPProxy(t, dbtest.PostgresURL(t))
+	proxy := newTCPProxy(t, dbtest.EmptyPostgresURL(t))
 	proxy.block(true)
 	s := serveExisting(t, func(c *app.Config) { c.Database = db.Config{URL: proxy.url} })
 	for _, path := range []string{"/capture/", "/decide?v=3"} {

@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 	copied := copyDatabase(t, database)
 	newer := copyDatabase(t, database)
 	execute(t, newer, "INSERT INTO schema_migrations (number, name, applied_at) VALUES (9999, 'later', 0)")
-	foreign := dbtest.PostgresURL(t)
+	foreign := dbtest.EmptyPostgresURL(t)
 	execute(t, foreign, "CREATE TABLE events (at timestamptz)", "CREATE TABLE users (name text)")
 	createTopic(t, at.plain, "few", 3, nil)
 	createTopic(t, at.plain, "short", 6, map[string]string{"retention.ms": "3600000", "min.insync.replicas": "1"})
@@ -176,7 +176,7 @@ func execute(t *testing.T, database string, statements ...string) {
 // copy.
 func copyDatabase(t *testing.T, database string) string {
 	t.Helper()
-	to := dbtest.PostgresURL(t)
+	to := dbtest.EmptyPostgresURL(t)
 	from, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func TestPreviousVersion(t *testing.T) {
 	t.Parallel()
 	previous := buildPrevious(t)
 	_, address := startKafka(t)
-	database := dbtest.PostgresURL(t)
+	database := dbtest.EmptyPostgresURL(t)
 	var nodes []*node
 	for _, name := range []string{"one", "two"} {
 		n := newNode(t, name, database, "kafka://"+address+"/versions")

@@ -120,7 +120,7 @@ func judgeSinks(t *testing.T, judge conformance) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		url := dbtest.PostgresURL(t)
+		url := dbtest.EmptyPostgresURL(t)
 		judge(t, "postgres", plugintest.Target{
 			Config:   map[string]any{"url": url, "table": "kept"},
 			Other:    map[string]any{"url": url, "table": "other"},

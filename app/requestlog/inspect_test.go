@@ -42,7 +42,7 @@ func TestInspect(t *testing.T) {
 func inspectLog(t *testing.T, url string) {
 	cfg := requestlog.DefaultConfig()
 	cfg.URL, cfg.Partitions, cfg.AcceptWeakTopic = url, 3, true
-	database := db.Config{URL: dbtest.PostgresURL(t)}
+	database := db.Config{URL: dbtest.EmptyPostgresURL(t)}
 	look := func(what, want string) {
 		t.Helper()
 		r, err := requestlog.Inspect(t.Context(), cfg, database, "")

@@ -42,7 +42,7 @@ func TestClickHouseMoveSurvivesKills(t *testing.T) {
 	if err := s.stop(t); err != nil {
 		t.Fatal(err)
 	}
-	postgres := dbtest.PostgresURL(t)
+	postgres := dbtest.EmptyPostgresURL(t)
 	s.useDatabase(postgres)
 	tool{s}.expect(t, 0, "migrate-data --to postgres", "copied and compared")
 

@@ -48,7 +48,7 @@ func TestScalingGuideCommandsRun(t *testing.T) {
 	}
 	t.Cleanup(brokers.Close)
 	write(t, s.config(), fmt.Sprintf("database: {url: %q}\ncluster: {enabled: true}\njournal: {url: %q, partitions: 6}\n",
-		dbtest.PostgresURL(t), "kafka://"+strings.Join(brokers.ListenAddrs(), ",")+"/guidon"))
+		dbtest.EmptyPostgresURL(t), "kafka://"+strings.Join(brokers.ListenAddrs(), ",")+"/guidon"))
 	ran := 0
 	for _, line := range commandLines(t, "../../docs/scaling.md") {
 		args, ok := strings.CutPrefix(line, "guidon ")

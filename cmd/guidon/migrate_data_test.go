@@ -39,7 +39,7 @@ func TestServerMovesToPostgres(t *testing.T) {
 		t.Fatalf("%d of %d events are processed: those sent before the kill should not be", n, len(acked))
 	}
 
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	tool{s}.expect(t, 1, "migrate-data --to postgres", "database.url")
 	tool{s}.expect(t, 0, "migrate-data --to "+url+" --dry-run", "would copy", "feature_flags")
 	s.useDatabase(url)

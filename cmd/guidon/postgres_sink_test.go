@@ -16,7 +16,7 @@ import (
 // is in the table exactly once.
 func TestPostgresSinkSurvivesKills(t *testing.T) {
 	t.Parallel()
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	s := newServer(t)
 	yaml := fmt.Sprintf("plugins:\n  instances:\n    - name: warehouse\n      kind: sink\n      use: postgres\n      config:\n        url: %q\n", url)
 	if err := os.WriteFile(s.config(), []byte(yaml), 0o600); err != nil {

@@ -176,7 +176,7 @@ func TestCommandsCreateNoDatabase(t *testing.T) {
 			t.Errorf("%s made %s", name, dir)
 		}
 	}
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	for name := range databaseCommands {
 		dir := filepath.Join(t.TempDir(), "data")
 		if err := runCommand(t, configOf(t, dir, url), name); !isA[*db.NoDatabaseError](err) {

@@ -64,6 +64,14 @@ func both(t *testing.T, test func(t *testing.T, url func() string)) {
 	})
 }
 
+// emptyLike returns the URL of an empty database of the same kind.
+func emptyLike(t *testing.T, url string) string {
+	if url == "" {
+		return ""
+	}
+	return dbtest.EmptyPostgresURL(t)
+}
+
 // open opens an installation without a worker.
 func open(t *testing.T, url, dir string) *installation {
 	t.Helper()
@@ -212,7 +220,7 @@ func TestBackupWhileEventsFlow(t *testing.T) {
 			p, name := local(t, filepath.Join(t.TempDir(), "one.guidon-backup"))
 			made, err := backup.Create(t.Context(), i.source(), p, name, backup.Options{})
 			must(t, err)
-			dir, empty := t.TempDir(), url()
+			dir, empty := t.TempDir(), emptyLike(t, i.url)
 			got, err := backup.Restore(t.Context(), target(empty, dir), p, name, backup.RestoreOptions{})
 			must(t, err)
 			if got.JournalFrom != "backup" {

@@ -84,7 +84,7 @@ func TestRestoreOlderSchema(t *testing.T) {
 		p, name := local(t, filepath.Join(t.TempDir(), "old"))
 		made, err := backup.Create(t.Context(), i.source(), p, name, backup.Options{})
 		must(t, err)
-		empty, dir := url(), t.TempDir()
+		empty, dir := emptyLike(t, i.url), t.TempDir()
 		_, err = backup.Restore(t.Context(), target(empty, dir), p, name, backup.RestoreOptions{})
 		must(t, err)
 		var older *db.OlderSchemaError

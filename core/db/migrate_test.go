@@ -14,10 +14,10 @@ import (
 	"github.com/guidonhq/guidon/migrations"
 )
 
-// runEmpty is dbtest.RunURL with the store opened.
+// runEmpty is dbtest.RunEmptyURL with the store opened.
 func runEmpty(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
-	dbtest.RunURL(t, func(t *testing.T, url string) { fn(t, openAt(t, url)) })
+	dbtest.RunEmptyURL(t, func(t *testing.T, url string) { fn(t, openAt(t, url)) })
 }
 
 func openAt(t *testing.T, url string) *db.DB {
@@ -103,7 +103,7 @@ func TestRevertTakesTheLastStepsOnly(t *testing.T) {
 // The index of names is built while other servers read persons.
 func TestReadersDoNotWaitForTheIndexOfNames(t *testing.T) {
 	t.Parallel()
-	d := openAt(t, dbtest.PostgresURL(t))
+	d := openAt(t, dbtest.EmptyPostgresURL(t))
 	if err := d.MigrateTo(t.Context(), 112); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestFailingStepLeavesNothing(t *testing.T) {
 
 func TestProcessesThatMigrateTogetherTakeTurns(t *testing.T) {
 	t.Parallel()
-	dbtest.RunURL(t, func(t *testing.T, url string) {
+	dbtest.RunEmptyURL(t, func(t *testing.T, url string) {
 		const processes = 4
 		var wg sync.WaitGroup
 		for range processes {
@@ -230,7 +230,7 @@ func TestProcessesThatMigrateTogetherTakeTurns(t *testing.T) {
 
 func TestSQLiteTableIsRebuiltUnderItsChildren(t *testing.T) {
 	t.Parallel()
-	d := openAt(t, dbtest.SQLiteURL(t))
+	d := openAt(t, dbtest.EmptySQLiteURL(t))
 	family := migrations.Step{Number: 1, Name: "family", Down: "-", Up: `
 		CREATE TABLE parents (id INTEGER PRIMARY KEY);
 		CREATE TABLE children (parent INTEGER REFERENCES parents (id) ON DELETE CASCADE);

@@ -53,9 +53,13 @@ type account struct {
 	attr     *syscall.SysProcAttr
 }
 
+func self() account {
+	return account{uid: os.Geteuid(), gid: os.Getegid(), attr: &syscall.SysProcAttr{}}
+}
+
 func unprivileged() (account, error) {
 	if os.Geteuid() != 0 {
-		return account{uid: os.Geteuid(), gid: os.Getegid(), attr: &syscall.SysProcAttr{}}, nil
+		return self(), nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)

@@ -6,27 +6,45 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/guidonhq/guidon/migrations"
 )
 
 // startTimeout is generous: test machines are busy.
 const startTimeout = time.Minute
 
+// sharedInFolder makes a server keep shared memory in files of its folder, which go with it.
+// Otherwise a killed server leaves them in /dev/shm.
+const sharedInFolder = "dynamic_shared_memory_type=mmap"
+
 // guard starts the server, waits until the test process that holds the other
 // end of its standard input is gone, however it went, then stops the server
-// and removes its folder.
-const guard = `"$@" >log 2>&1 & server=$!
+// and removes its folder. It holds the lock of the folder, descriptor 3.
+const guard = `"$@" >log 2>&1 3>&- & server=$!
 cat >/dev/null
 kill -QUIT $server
 wait $server
 cd / && rm -rf "$0"`
 
-// startCluster starts a server that listens on a socket in a folder of its own
-// and ends with this process.
-func startCluster() (*server, error) {
+// stopAndKeep is guard for a cluster that stays: the server writes its files and stops.
+const stopAndKeep = `"$@" >log 2>&1 & server=$!
+cat >/dev/null
+kill -INT $server
+wait $server`
+
+// cluster is a server of the installed binaries. It listens on a socket in its folder.
+type cluster struct {
+	dir      string
+	lifeline *os.File // the server stops when this is closed, or collected
+	guard    *exec.Cmd
+}
+
+// startCluster starts a server with a migrated template that ends with this process.
+func startCluster() (*cluster, error) {
 	bin, err := binDir()
 	if err != nil {
 		return nil, err
@@ -35,59 +53,93 @@ func startCluster() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	version, err := versionOf(who, bin)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemaHash(migrations.Postgres)
+	if err != nil {
+		return nil, err
+	}
+
 	sweep()
-	dir, err := ownDir(who, "guidon-pg-")
+	home, err := newFolder(who, fastDir())
 	if err != nil {
 		return nil, err
 	}
-	lifeline, err := launch(who, bin, dir)
+	err = migratedCluster(who, bin, version, schema).copyTo(who, filepath.Join(home.path, "data"))
 	if err != nil {
-		_ = os.RemoveAll(dir)
+		home.remove()
 		return nil, err
 	}
-	return newPrivateServer(lifeline, url.URL{
-		Scheme:   "postgres",
-		Path:     "/postgres",
-		RawQuery: url.Values{"host": {dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode(),
-	}), nil
+	c, err := launch(who, bin, home.path, guard, home.lock)
+	if err != nil {
+		home.remove()
+		return nil, err
+	}
+	return c, home.lock.Close()
 }
 
-// launch returns the end of the pipe that keeps the server alive.
-func launch(who account, bin, dir string) (*os.File, error) {
-	fresh, err := initialised(who, bin)
-	if err != nil {
-		return nil, err
-	}
-	data := filepath.Join(dir, "data")
-	if out, err := who.command(dir, "cp", "-a", fresh, data).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("copy the initial cluster: %w: %s", err, out)
-	}
-	args := []string{"-c", guard, dir, filepath.Join(bin, "postgres"), "-D", data}
+// launch starts a server on the folder data in dir, under a script as guard is. The script
+// inherits the lock, if there is one.
+func launch(who account, bin, dir, script string, lock *os.File) (*cluster, error) {
+	args := []string{"-c", script, dir, filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data")}
 	for _, setting := range []string{
-		"listen_addresses=", "unix_socket_directories=" + dir, "max_connections=200",
+		"listen_addresses=", "unix_socket_directories=" + dir,
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
-		"shared_buffers=32MB", "autovacuum=off", "jit=off", "log_line_prefix=%m [%p] %u@%d ",
+		"shared_buffers=32MB", sharedInFolder, "autovacuum=off", "jit=off", "log_line_prefix=%m [%p] %u@%d ",
+
+		// Many servers run in one test process, each with its pools. The table of locks is
+		// shared by all connections, so that a few for each suffice.
+		"max_connections=1000", "max_locks_per_transaction=16", "max_pred_locks_per_transaction=16",
 	} {
 		args = append(args, "-c", setting)
 	}
+
 	end, lifeline, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	cmd := who.command(dir, "sh", args...)
 	cmd.Stdin = end
+	if lock != nil {
+		cmd.ExtraFiles = []*os.File{lock}
+	}
 	cmd.SysProcAttr.Setsid = true // an interrupt from the terminal is for the test
 	err = cmd.Start()
 	_ = end.Close()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), lifeline.Close())
 	}
+
+	c := &cluster{dir, lifeline, cmd}
 	if err := ready(dir); err != nil {
-		_ = lifeline.Close()
-		_ = cmd.Wait()
+		_ = c.stop()
 		return nil, err
 	}
-	return lifeline, nil
+	return c, nil
+}
+
+// url is that of the maintenance database.
+func (c *cluster) url() url.URL { return socketURL(c.dir) }
+
+// socketURL is the URL of the database postgres of a server that listens in dir.
+func socketURL(dir string) url.URL {
+	return url.URL{
+		Scheme:   "postgres",
+		Path:     "/postgres",
+		RawQuery: url.Values{"host": {dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode(),
+	}
+}
+
+// stop returns when the server has ended.
+func (c *cluster) stop() error {
+	_ = c.lifeline.Close()
+	if err := c.guard.Wait(); err != nil {
+		log, _ := os.ReadFile(filepath.Join(c.dir, "log")) // says more, if it is there
+		return fmt.Errorf("stop postgres: %w: %s", err, bytes.TrimSpace(log))
+	}
+	return nil
 }
 
 // ready waits until the pid file reports a ready server or the log an error.
@@ -105,79 +157,4 @@ func ready(dir string) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-// initialised returns the folder of a cluster that was initialised and never
-// started, made once for each version and account and kept for the next run.
-func initialised(who account, bin string) (string, error) {
-	version, err := who.command("/", filepath.Join(bin, "postgres"), "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask postgres for its version: %w", err)
-	}
-	fields := strings.Fields(string(version)) // postgres (PostgreSQL) 15.18 (…)
-	if len(fields) < 3 {
-		return "", fmt.Errorf("postgres has an odd version: %q", version)
-	}
-	kept := filepath.Join(os.TempDir(), fmt.Sprintf("guidon-initdb-%s-%d", fields[2], who.uid))
-	if owns(who, kept) {
-		return kept, nil
-	}
-	dir, err := ownDir(who, "guidon-initdb-new-")
-	if err != nil {
-		return "", err
-	}
-	out, err := who.command(dir, filepath.Join(bin, "initdb"), "--pgdata="+filepath.Join(dir, "data"),
-		"--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("initialise a cluster: %w: %s", err, out)
-	}
-	// When another process was faster, its folder is as good as ours.
-	if err := os.Rename(filepath.Join(dir, "data"), kept); err != nil && !owns(who, kept) {
-		return "", fmt.Errorf("keep the initialised cluster: %w", err)
-	}
-	return kept, os.RemoveAll(dir)
-}
-
-// owns reports whether path is a folder that only the account can have made.
-func owns(who account, path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == who.uid
-}
-
-// ownDir makes a folder that belongs to the account alone.
-func ownDir(who account, prefix string) (string, error) {
-	dir, err := os.MkdirTemp("", prefix)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Chown(dir, who.uid, who.gid)
-}
-
-// sweep removes what clusters left that ended with the machine.
-func sweep() {
-	old := time.Now().Add(-24 * time.Hour)
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "guidon-pg-*")) // fails on a bad pattern only
-	for _, dir := range dirs {
-		info, err := os.Lstat(dir)
-		if err == nil && info.IsDir() && info.ModTime().Before(old) && !alive(dir) {
-			_ = os.RemoveAll(dir) // fails if it is another user's or already removed
-		}
-	}
-}
-
-// alive reports whether the server of a cluster's folder still runs.
-func alive(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
-	if err != nil {
-		return false
-	}
-	var pid int
-	if _, err := fmt.Sscan(string(text), &pid); err != nil {
-		return false
-	}
-	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -27,7 +27,7 @@ func TestEachDatabaseIsFreshAndMigrated(t *testing.T) {
 
 func TestURLsNameEmptyDatabases(t *testing.T) {
 	t.Parallel()
-	dbtest.RunURL(t, func(t *testing.T, url string) {
+	dbtest.RunEmptyURL(t, func(t *testing.T, url string) {
 		d, err := db.Open(t.Context(), db.Config{URL: url}, "")
 		if err != nil {
 			t.Fatal(err)

@@ -2,9 +2,9 @@ package dbtest
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,10 +16,11 @@ import (
 type Killable struct {
 	URL string // of the database postgres
 
-	bin, dir string
-	account  account
-	process  *os.Process
-	ended    chan struct{} // closed when process has ended
+	bin     string
+	account account
+	folder  folder
+	process *os.Process
+	ended   chan struct{} // closed when process has ended
 }
 
 // StartKillable starts a server of the installed binaries on a socket in a directory
@@ -32,18 +33,18 @@ func StartKillable(tb testing.TB) *Killable {
 		tb.Fatalf("prepare a Postgres server: %v", err)
 	}
 	tb.Cleanup(func() {
-		k.Kill(tb)
+		k.quit()
 		if tb.Failed() {
-			log, _ := os.ReadFile(filepath.Join(k.dir, "log"))
+			log, _ := os.ReadFile(k.log())
 			tb.Logf("log of Postgres:\n%s", log[max(0, len(log)-4000):])
 		}
-		_ = os.RemoveAll(k.dir)
+		k.folder.remove()
 	})
 	k.Start(tb)
 	return k
 }
 
-// prepare makes the directory with a new cluster.
+// prepare makes a folder with a new cluster, on disk: in memory the server could not sync.
 func (k *Killable) prepare() (err error) {
 	if k.bin, err = binDir(); err != nil {
 		return err
@@ -51,19 +52,21 @@ func (k *Killable) prepare() (err error) {
 	if k.account, err = unprivileged(); err != nil {
 		return err
 	}
-	fresh, err := initialised(k.account, k.bin)
+	version, err := versionOf(k.account, k.bin)
 	if err != nil {
 		return err
 	}
-	if k.dir, err = ownDir(k.account, "guidon-pg-"); err != nil {
+	sweep()
+	if k.folder, err = newFolder(k.account, os.TempDir()); err != nil {
 		return err
 	}
-	k.URL = (&url.URL{
-		Scheme: "postgres", Path: "/postgres",
-		RawQuery: url.Values{"host": {k.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode(),
-	}).String()
-	return k.account.command(k.dir, "cp", "-a", fresh, filepath.Join(k.dir, "data")).Run()
+	u := socketURL(k.folder.path)
+	k.URL = u.String()
+	return initialised(k.account, k.bin, version).copyTo(k.account, k.data())
 }
+
+func (k *Killable) data() string { return filepath.Join(k.folder.path, "data") }
+func (k *Killable) log() string  { return filepath.Join(k.folder.path, "log") }
 
 // Start starts the server and returns when it accepts connections. Processes of a
 // killed server hold the shared memory for a moment: a server that ends because of
@@ -90,13 +93,14 @@ func (k *Killable) Start(tb testing.TB) {
 
 func (k *Killable) launch(tb testing.TB) {
 	tb.Helper()
-	log, err := os.OpenFile(filepath.Join(k.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(k.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := k.account.command(k.dir, filepath.Join(k.bin, "postgres"), "-D", filepath.Join(k.dir, "data"),
-		"-c", "listen_addresses=", "-c", "unix_socket_directories="+k.dir, "-c", "shared_buffers=32MB")
+	cmd := k.account.command(k.folder.path, filepath.Join(k.bin, "postgres"), "-D", k.data(),
+		"-c", "listen_addresses=", "-c", "unix_socket_directories="+k.folder.path, "-c", "shared_buffers=32MB",
+		"-c", sharedInFolder)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		tb.Fatalf("start Postgres: %v", err)
@@ -118,4 +122,19 @@ func (k *Killable) Kill(tb testing.TB) {
 	}
 	_ = k.process.Kill() // fails if it has ended
 	<-k.ended
+}
+
+// quit ends the server, stopped or not, so that it removes its shared memory.
+func (k *Killable) quit() {
+	if k.process == nil {
+		return
+	}
+	_ = k.process.Signal(syscall.SIGQUIT) // fails if it has ended
+	_ = k.process.Signal(syscall.SIGCONT)
+	select {
+	case <-k.ended:
+	case <-time.After(startTimeout):
+		_ = k.process.Kill()
+		<-k.ended
+	}
 }

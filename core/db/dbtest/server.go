@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/guidonhq/guidon/migrations"
 )
 
 // env names a server to use in place of a temporary cluster.
@@ -22,25 +25,48 @@ const withoutPostgres = "none"
 
 // server is a place where databases can be made.
 type server struct {
-	url      url.URL  // of its maintenance database
-	lifeline *os.File // of a server of our own: it stops when this is closed, or collected
-	migrated func() (template string, err error)
-	strategy func() string // an option of CREATE DATABASE
+	url      url.URL                     // of its maintenance database
+	idle     chan *pgx.Conn              // to the maintenance database
+	cluster  *cluster                    // of a server of our own, which stops when this is collected
+	prepared func() (preparation, error) // makes the template if it is missing
+}
+
+// preparation is what a server gives to new databases.
+type preparation struct {
+	template string
+	strategy string // an option of CREATE DATABASE
 }
 
 // theServer is started by the first test that needs it.
 var theServer = sync.OnceValues(func() (*server, error) {
 	given := os.Getenv(env)
 	if given == "" {
-		return startCluster()
+		c, err := startCluster()
+		if err != nil {
+			return nil, err
+		}
+		s := newServer(c.url())
+		s.cluster = c
+		return s, nil
 	}
 	u, err := url.Parse(given)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
 		return nil, fmt.Errorf("%s must be a URL as in postgres://user:password@host:port/database", env)
 	}
-	// A server given by its URL gets no template; each database is migrated.
-	return &server{url: *u, migrated: func() (string, error) { return "", nil }, strategy: func() string { return "" }}, nil
+	return newServer(*u), nil
 })
+
+func newServer(u url.URL) *server {
+	s := &server{url: u, idle: make(chan *pgx.Conn, 4)}
+	s.prepared = sync.OnceValues(func() (preparation, error) {
+		schema, err := schemaHash(migrations.Postgres)
+		if err != nil {
+			return preparation{}, err
+		}
+		return s.prepare(schema)
+	})
+	return s
+}
 
 func running(tb testing.TB) *server {
 	tb.Helper()
@@ -54,31 +80,24 @@ func running(tb testing.TB) *server {
 	return s
 }
 
-// newPrivateServer is a server of our own that clones its databases from one
-// migrated template.
-func newPrivateServer(lifeline *os.File, u url.URL) *server {
-	s := &server{url: u, lifeline: lifeline}
-	s.strategy = sync.OnceValue(s.copyFiles)
-	s.migrated = sync.OnceValues(func() (string, error) {
-		const name = "guidon_template"
-		if err := s.exec("CREATE DATABASE " + name); err != nil {
-			return "", err
-		}
-		return name, migrate(s.database(name))
-	})
-	return s
+// fresh makes a database, which is a clone of the template or empty.
+func (s *server) fresh(tb testing.TB, empty bool) (url string) {
+	tb.Helper()
+	p, err := s.prepared()
+	if err != nil {
+		tb.Fatalf("make a migrated Postgres database: %v", err)
+	}
+	if empty {
+		return s.create(tb, p.strategy)
+	}
+	return s.create(tb, p.strategy+" TEMPLATE "+p.template)
 }
 
-// create makes a database, empty or cloned from template, that is dropped with
-// tb, and returns its URL.
-func (s *server) create(tb testing.TB, template string) string {
+// create makes a database that is dropped with tb, and returns its URL.
+func (s *server) create(tb testing.TB, options string) string {
 	tb.Helper()
-	name := "guidon_test_" + strings.ToLower(rand.Text())
-	query := "CREATE DATABASE " + name + s.strategy()
-	if template != "" {
-		query += " TEMPLATE " + template
-	}
-	if err := s.exec(query); err != nil {
+	name := newName()
+	if err := s.exec("CREATE DATABASE " + name + options); err != nil {
 		tb.Fatalf("create a test database: %v", err)
 	}
 	tb.Cleanup(func() {
@@ -89,23 +108,7 @@ func (s *server) create(tb testing.TB, template string) string {
 	return s.database(name)
 }
 
-// copyFiles is the option to copy the files of the template, which without fsync takes
-// less than half the time of copying it through the log. Before release 15 there was no
-// other way, and no option.
-func (s *server) copyFiles() string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, s.url.String())
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	var release int
-	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&release); err != nil || release < 150_000 {
-		return ""
-	}
-	return " STRATEGY FILE_COPY"
-}
+func newName() string { return "guidon_test_" + strings.ToLower(rand.Text()) }
 
 // database is the URL of a database on the server.
 func (s *server) database(name string) string {
@@ -118,13 +121,32 @@ func (s *server) database(name string) string {
 func (s *server) exec(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.url.String())
+	conn, err := s.connection(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, query)
-	if closed := conn.Close(ctx); err == nil {
-		err = closed
+
+	select {
+	case s.idle <- conn:
+		return err
+	default:
+		return errors.Join(err, conn.Close(ctx))
 	}
-	return err
+}
+
+// connection is one that exec used before, if there is one: a new one would cost as much as
+// half of creating a database.
+func (s *server) connection(ctx context.Context) (*pgx.Conn, error) {
+	for {
+		select {
+		case conn := <-s.idle:
+			if conn.Ping(ctx) == nil {
+				return conn, nil
+			}
+			_ = conn.Close(ctx)
+		default:
+			return pgx.Connect(ctx, s.url.String())
+		}
+	}
 }

@@ -21,7 +21,7 @@ import (
 // opened returns an open sink on a fresh database, and a connection to it.
 func opened(t *testing.T, settings string) (*postgres.Sink, *pgx.Conn) {
 	t.Helper()
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	s, err := try(t, url, settings)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestAnyRetriesLeaveEachEventOnce(t *testing.T) {
 
 func TestTheTableIsMadeAndGetsNewColumns(t *testing.T) {
 	t.Parallel()
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	c := connect(t, url)
 	odd := `, "schema": "An \"odd\" schema", "table": "Events; DROP TABLE x"`
 	exec := func(q string) {
@@ -245,7 +245,7 @@ func TestTheTableIsMadeAndGetsNewColumns(t *testing.T) {
 
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	done := make(chan error)
 	for range 5 {
 		go func() {
@@ -262,7 +262,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 
 func TestErrorsSayWhoCanHelp(t *testing.T) {
 	t.Parallel()
-	url := dbtest.PostgresURL(t)
+	url := dbtest.EmptyPostgresURL(t)
 	tests := map[string]struct {
 		url, settings string
 		class         sdk.Class
@@ -326,7 +326,7 @@ func class(err error) sdk.Class {
 
 func BenchmarkWrite(b *testing.B) {
 	s := postgres.New()
-	quoted, _ := json.Marshal(dbtest.PostgresURL(b))
+	quoted, _ := json.Marshal(dbtest.EmptyPostgresURL(b))
 	if err := sdk.DecodeConfig([]byte(`{"url": `+string(quoted)+`}`), s.Config()); err != nil {
 		b.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Options change a server. The zero value has streams and lets everybody in.
+// Options change a server. The zero value has streams and requires no token.
 type Options struct {
 	Port       int    // 0 for a free one
 	Token      string // required from clients
@@ -223,22 +223,23 @@ func (c *client) publish(args []string, hasHeader bool) error {
 	}
 	m := Message{Subject: args[0], Header: content[:header], Data: content[header:total]}
 	if len(args) == 1 {
-		c.server.answer(m) // nobody waits for the answer
+		c.server.answer(m) // the client waits for no answer
 		return nil
 	}
 	c.deliver(args[1], c.server.answer(m))
 	return nil
 }
 
-// deliver sends an answer to the subscription of its subject. Nil says that nobody listens.
+// deliver sends an answer to the subscription of its subject. Nil says that the
+// subject has no listener.
 func (c *client) deliver(subject string, answer any) {
 	for id, pattern := range c.subs {
 		if !matches(pattern, subject) {
 			continue
 		}
 		if answer == nil {
-			const nobody = "NATS/1.0 503\r\n\r\n"
-			_, _ = fmt.Fprintf(c.out, "HMSG %s %s %d %d\r\n%s\r\n", subject, id, len(nobody), len(nobody), nobody)
+			const noListener = "NATS/1.0 503\r\n\r\n"
+			_, _ = fmt.Fprintf(c.out, "HMSG %s %s %d %d\r\n%s\r\n", subject, id, len(noListener), len(noListener), noListener)
 			return
 		}
 		text, err := json.Marshal(answer)
@@ -250,7 +251,7 @@ func (c *client) deliver(subject string, answer any) {
 	}
 }
 
-// answer returns what JetStream replies to a message, nil if nobody listens to its subject.
+// answer returns what JetStream replies to a message, nil if its subject has no listener.
 func (s *Server) answer(m Message) any {
 	if s.opts.NoStreams {
 		return nil
