@@ -92,8 +92,14 @@ func owns(who account, path string) bool {
 // initialised is a cluster as initdb makes it, with the settings of a new installation.
 func initialised(who account, bin, version string) kept {
 	return kept{
-		name:  fmt.Sprintf("guidon-initdb-%s-%d", version, who.uid),
-		build: func(dir string) (string, error) { return initdb(who, bin, dir) },
+		name: fmt.Sprintf("guidon-initdb-%s-%d", version, who.uid),
+		build: func(dir string) (string, error) {
+			data, err := initdb(who, bin, dir)
+			if err != nil {
+				return "", err
+			}
+			return data, syncFiles(who, bin, data)
+		},
 	}
 }
 
@@ -117,7 +123,10 @@ func migratedCluster(who account, bin, version, schema string) kept {
 				return "", err
 			}
 			_, err = newServer(c.url()).prepare(schema)
-			return data, errors.Join(err, c.stop())
+			if err = errors.Join(err, c.stop()); err != nil {
+				return "", err
+			}
+			return data, syncFiles(who, bin, data)
 		},
 	}
 }
@@ -143,6 +152,15 @@ func initdb(who account, bin, dir string, options ...string) (data string, err e
 		return "", fmt.Errorf("initialise a cluster: %w: %s", err, out)
 	}
 	return data, nil
+}
+
+// syncFiles writes a cluster to disk: after a power cut a kept one is complete or not there.
+func syncFiles(who account, bin, data string) error {
+	out, err := who.command("/", filepath.Join(bin, "initdb"), "--sync-only", "--pgdata="+data).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("sync a cluster: %w: %s", err, out)
+	}
+	return nil
 }
 
 // sweepKept removes the kept folders of the account that match the pattern, except those
