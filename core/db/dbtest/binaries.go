@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-var errNoBinaries = errors.New("found no initdb and postgres (looked in pg_config --bindir, /usr/lib/postgresql/*/bin and PATH): " +
-	"install the server, on Debian by 'apt-get install postgresql', or set " + env +
-	" to the URL of a server whose role may create databases")
+var errNoBinaries = errors.New("initdb and postgres are not installed (looked in pg_config --bindir, /usr/lib/postgresql/*/bin and PATH): " +
+	"install PostgreSQL, on Debian by 'apt-get install postgresql', or set " + env +
+	" to the URL of a server whose role may create databases, or to " + withoutPostgres + " to skip these tests")
 
 // binDir is the folder that has both initdb and postgres.
 func binDir() (string, error) {
