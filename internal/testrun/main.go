@@ -35,7 +35,7 @@ import (
 const attempts = 3
 
 func main() {
-	log := flag.String("log", "", "write the events of go test -json to this file")
+	log := flag.String("log", os.Getenv("GUIDON_TEST_LOG"), "write the events of go test -json to this file (GUIDON_TEST_LOG)")
 	flag.Parse()
 
 	// An interrupt reaches go test, too. This process stays to print what it knows.
