@@ -129,7 +129,7 @@ bench-cluster: build postgres ## Measure CPU an event and answers of one and man
 
 .PHONY: bench-console
 bench-console: build ## Measure the pages of the console with PERSONS (default 1000000) persons, FLAGS (5000) flags and EVENTS (500) events a second
-	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestConsoleScale$$' -v -timeout 2h
+	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} GUIDON_TEST_LONG=1 CONSOLE_BUDGET=1 ./e2e/run -run 'TestConsoleScale$$|TestConsoleBudget$$' -v -timeout 2h
 
 .PHONY: bench-takeover
 bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long partitions have no owner after a kill and after SIGTERM
@@ -140,6 +140,10 @@ e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI docu
 	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m ./plugins/sink/clickhouse ./plugins/sink/nats ./core/events ./core/events/clickhouse
 	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -tags e2e -vet=off -count=1 -timeout 30m -run ClickHouse ./cmd/guidon ./app
 	./e2e/run
+
+.PHONY: e2e-long
+e2e-long: export GUIDON_TEST_LONG = 1
+e2e-long: e2e ## Test with clients of all ages and every destination under kill, too
 
 .PHONY: crash
 crash: test-binary ## Kill the server under load ROUNDS times (default 20) and check for lost events

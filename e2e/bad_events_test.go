@@ -60,6 +60,7 @@ func TestBadInputOfThePostgresLog(t *testing.T) {
 // TestTroubleWithClickHouse starts servers whose ClickHouse takes no events. They take
 // events in, readiness says why the events wait, and a repaired ClickHouse gets them.
 func TestTroubleWithClickHouse(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	store := clickhousetest.StartServer(t)
 	address := strings.TrimPrefix(store.URL, "http://")

@@ -10,6 +10,7 @@ import (
 // TestEngineOfClickHouse tests the event store with the engine of a current ClickHouse. The
 // statements of its tests run one at a time and mostly wait, so it runs beside other tests.
 func TestEngineOfClickHouse(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	out, err := exec.Command("./chdb").CombinedOutput()
 	if err != nil {

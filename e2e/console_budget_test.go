@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"testing"
 )
 
@@ -29,9 +30,12 @@ type loaded struct {
 	Script                      float64
 }
 
-// TestConsoleBudget loads pages with some content, and compares what a load takes with the
-// limits.
+// TestConsoleBudget loads pages with some content. Each paints and keeps its layout still.
+// With CONSOLE_BUDGET=1 (make bench-console), on a machine at rest, it also compares what a
+// load takes with the limits.
 func TestConsoleBudget(t *testing.T) {
+	longTest(t)
+	timed := os.Getenv("CONSOLE_BUDGET") != ""
 	s := start(t)
 	for i := range 60 {
 		s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", map[string]any{"key": fmt.Sprintf("flag-%02d", i), "name": "A flag of the shop"}, nil, http.StatusCreated)
@@ -42,7 +46,10 @@ func TestConsoleBudget(t *testing.T) {
 	for _, v := range inBrowser(t, s, "budget.mjs", nil).Loads {
 		limit := max(firstPaint, plainFactor*v.Plain)
 		t.Logf("%s: first paint %.0f ms (median %.0f, a plain page %.0f, limit %.0f), layout shift %.3f, %.0f ms of CPU in scripts", v.Page, v.Paint, v.Median, v.Plain, limit, v.Shift, v.Script)
-		if v.Paint <= 0 || v.Paint > limit {
+		if v.Paint <= 0 {
+			t.Errorf("%s: nothing was painted", v.Page)
+		}
+		if timed && v.Paint > limit {
 			t.Errorf("%s: first paint after %.0f ms at best; the limit is %.0f", v.Page, v.Paint, limit)
 		}
 		if v.Shift > layoutShift {
@@ -52,7 +59,7 @@ func TestConsoleBudget(t *testing.T) {
 		if v.Page == "Health" {
 			cpu = chartsCPU
 		}
-		if v.Script > float64(cpu) {
+		if timed && v.Script > float64(cpu) {
 			t.Errorf("%s: %.0f ms of CPU in scripts; the limit is %d", v.Page, v.Script, cpu)
 		}
 	}

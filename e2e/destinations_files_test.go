@@ -36,6 +36,7 @@ func TestDestinationFile(t *testing.T) {
 // TestDestinationParquet reads the files of the parquet sink, whose process is killed,
 // with DuckDB: each event is there once.
 func TestDestinationParquet(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	python, dir := install(t, "destinations-python"), t.TempDir()
 	s := startWith(t, sinkYAML("lake", "parquet", "flush_age: 1s\npath: "+dir))

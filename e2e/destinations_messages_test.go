@@ -82,6 +82,7 @@ func notified(t *testing.T, lines map[string]string) map[string]string {
 // library of Standard Webhooks. After repeated requests are left out, there is one for
 // each event.
 func TestDestinationWebhookNotifier(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	r := startReceiver(t)
 	s, action := startNotifying(t, instanceYAML("hook", "notifier", "webhook", fmt.Sprintf("url: %q\nsecret: %s\nallow_hosts: [127.0.0.1]", r.url, webhookSecret)))
@@ -104,6 +105,7 @@ func TestDestinationWebhookNotifier(t *testing.T) {
 // same Message-ID are left out, there is one for each event. A property of each event
 // looks like commands of SMTP.
 func TestDestinationEmail(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	python, dir, address := install(t, "destinations-python"), t.TempDir(), freeAddress(t)
 	host, port, err := net.SplitHostPort(address)

@@ -79,6 +79,7 @@ func (r *receiver) requests(t *testing.T) (all []request) {
 // TestDestinationWebhook verifies the requests of the webhook sink with a library of
 // Standard Webhooks. After repeated requests are left out, each event is there once.
 func TestDestinationWebhook(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	for name, settings := range map[string]string{
 		"plain":      "format: ndjson",

@@ -17,6 +17,7 @@ import (
 // TestDestinationNATS reads the stream of the nats sink with the client of NATS: each
 // event is there once, as the server drops messages that it knows.
 func TestDestinationNATS(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	dir, address := t.TempDir(), freeAddress(t)
 	config := writeFile(t, dir, "nats.conf", "listen: %q\njetstream {store_dir: %q}\nauthorization {user: guidon, password: \"p@ss w%%rd/x\"}\n", address, dir)
@@ -60,6 +61,7 @@ func TestDestinationNATS(t *testing.T) {
 // TestDestinationKafka reads the topic of the kafka sink with the console consumer of
 // Apache Kafka. A record may come twice: the header uuid tells.
 func TestDestinationKafka(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	broker, address := startKafka(t)
 	s := startWith(t, sinkYAML("stream", "kafka", fmt.Sprintf("brokers: [%q]", address)))

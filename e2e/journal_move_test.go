@@ -74,6 +74,7 @@ func movedEvents(t *testing.T, n *node, requests int, counts []int) {
 // A server on the topic stores each event once, in the order of its person, and delivers
 // all of them in that order.
 func TestJournalMove(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	broker, address := startKafka(t)
 	postgres, database := movedDatabase(t)

@@ -97,6 +97,7 @@ func TestLogOnKafka(t *testing.T) {
 // TestLogSurvivesBrokers kills each of three brokers in turn while events are appended and
 // read. Every acknowledged record is read, in its order.
 func TestLogSurvivesBrokers(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	brokers, addresses := startKafkaCluster(t, 3)
 	l, err := kafkalog.Open(t.Context(), logConfig(t, addresses...), kafkalog.Options{Cursors: cursors.New(dbtest.SQLite(t)), Log: zaptest.NewLogger(t)})

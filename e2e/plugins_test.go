@@ -151,11 +151,15 @@ func delivered(t *testing.T, plugin string) {
 }
 
 // TestPythonSinkUnderServer delivers events to a Python sink.
-func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "lines")) }
+func TestPythonSinkUnderServer(t *testing.T) {
+	longTest(t)
+	delivered(t, pythonExample(t, "lines"))
+}
 
 // TestNewPythonPlugins runs make test in the plugins that plugin new writes: their tests
 // and the conformance kit. pytest runs the same tests, and a wrong plugin fails them.
 func TestNewPythonPlugins(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	venv := filepath.Join(install(t, "plugin-python"), "venv")
 	for kind, change := range map[string][2]string{

@@ -46,6 +46,7 @@ func TestOtherProject(t *testing.T) {
 
 // TestPostHogProviders evaluates flags with PostHog's own providers for OpenFeature.
 func TestPostHogProviders(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	s := start(t)
 	s.create(t, corpus[0])

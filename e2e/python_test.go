@@ -10,6 +10,7 @@ import (
 // TestOldestPython captures with the oldest posthog-python of PyPI, 1.0.0. It has no
 // feature flags.
 func TestOldestPython(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	s := start(t)
 	for _, f := range corpus {
@@ -27,6 +28,7 @@ func TestOldestPython(t *testing.T) {
 // simple flags from /api/feature_flag/ and hashes them itself; its values agree with
 // those of /decide/.
 func TestPythonBeforeLocalEvaluation(t *testing.T) {
+	longTest(t)
 	t.Parallel()
 	s := start(t)
 	keys := []string{}

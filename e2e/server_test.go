@@ -38,6 +38,15 @@ var signInLink = regexp.MustCompile(`http://\S+/sign-in#link=\S+`)
 
 var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
+// longTest leaves a test to the long form of make e2e, which make prove runs: more
+// clients of one kind, destinations under kill, moves.
+func longTest(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GUIDON_TEST_LONG") == "" {
+		t.Skip("long test: run it with GUIDON_TEST_LONG=1")
+	}
+}
+
 // start runs bin/guidon with one file sink, as in the README, and further variables
 // of the environment.
 func start(t *testing.T, environment ...string) *server {

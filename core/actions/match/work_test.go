@@ -14,7 +14,7 @@ import (
 )
 
 // soon is a generous bound of the time of a test on a slow machine.
-const soon = 10 * time.Second
+const soon = time.Minute
 
 // longURL is an event with a URL of n bytes.
 func longURL(n int) *sdk.Event {

@@ -13,7 +13,7 @@ import (
 )
 
 // soon is a generous bound of the time of a test on a slow machine.
-const soon = 10 * time.Second
+const soon = time.Minute
 
 // pattern returns filters with regular expressions on a property.
 func pattern(key string, patterns ...string) string {
