@@ -17,16 +17,19 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -62,6 +65,9 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
+	var stop func()
+	o.runner.ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if err := run(os.Stdout, o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
@@ -105,6 +111,9 @@ func measure(w io.Writer, o options, pattern string) (*score, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // the server of test databases has another account
+		return nil, err
+	}
 	r := o.runner
 	r.dir = dir
 
@@ -166,9 +175,12 @@ func measure(w io.Writer, o options, pattern string) (*score, error) {
 			fmt.Fprintf(w, "%-8s %s %s [%s]\n", s.outcomes[i].word(), chosen[i].place(), chosen[i].key(), s.outcomes[i].failed)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(s.outcomes, func(a, b outcome) int { return cmp.Compare(a.mutant.id, b.mutant.id) })
 	s.printMutants(w)
-	return s, err
+	return s, nil
 }
 
 func reachedBy(mutants []*mutant, tests []*test) []*mutant {

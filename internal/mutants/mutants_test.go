@@ -89,7 +89,7 @@ func TestRunOfSample(t *testing.T) {
 	}
 	t.Parallel()
 	var out strings.Builder
-	o := options{runner: runner{jobs: 2, factor: 3, slack: 3 * time.Second, memory: 8 << 20, short: true}}
+	o := options{runner: runner{ctx: t.Context(), jobs: 2, factor: 3, slack: 3 * time.Second, memory: 8 << 20, short: true}}
 	s, err := measure(&out, o, "./testdata/sample")
 	if err != nil {
 		t.Fatal(err)

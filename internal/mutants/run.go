@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +38,7 @@ type outcome struct {
 
 // runner runs test binaries.
 type runner struct {
+	ctx    context.Context // its end kills what runs
 	dir    string        // for temporary files
 	jobs   int           // processes at a time
 	factor float64       // limit of a run as a multiple of its time without a mutant
@@ -53,7 +55,7 @@ func (r *runner) each(n int, fn func(i int, tmp string)) error {
 	defer close(next)
 	for w := range r.jobs {
 		tmp := filepath.Join(r.dir, "worker"+strconv.Itoa(w))
-		if err := os.MkdirAll(tmp, 0o700); err != nil {
+		if err := os.MkdirAll(tmp, 0o755); err != nil {
 			return err
 		}
 		workers.Go(func() {
@@ -64,6 +66,9 @@ func (r *runner) each(n int, fn func(i int, tmp string)) error {
 	}
 
 	for i := range n {
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
 		next <- i
 	}
 	return nil
@@ -219,6 +224,10 @@ func (r *runner) run(b *binary, tests []*test, tmp string, limit time.Duration, 
 		kill()
 		<-exited
 		return result{timedOut: true}
+	case <-r.ctx.Done():
+		kill()
+		<-exited
+		return result{failed: "interrupted"}
 	}
 }
 
