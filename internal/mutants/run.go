@@ -39,11 +39,11 @@ type outcome struct {
 // runner runs test binaries.
 type runner struct {
 	ctx    context.Context // its end kills what runs
-	dir    string        // for temporary files
-	jobs   int           // processes at a time
-	factor float64       // limit of a run as a multiple of its time without a mutant
-	slack  time.Duration // added to the limit
-	memory int           // address space of a process in kB
+	dir    string          // for temporary files
+	jobs   int             // processes at a time
+	factor float64         // limit of a run as a multiple of its time without a mutant
+	slack  time.Duration   // added to the limit
+	memory int             // address space of a process in kB
 	short  bool
 }
 
