@@ -200,6 +200,34 @@ func TestValidateAnswerDistrustsContradictions(t *testing.T) {
 	}
 }
 
+func TestValidateAnswerClassifies(t *testing.T) {
+	t.Parallel()
+	b := &sdk.Batch{Records: make([]sdk.Record, 2)}
+	no := &sdk.Error{Code: "no"}
+	for name, c := range map[string]struct {
+		result sdk.WriteResult
+		err    error
+		class  sdk.Class // unspecified: no failure
+	}{
+		"committed":               {result: sdk.WriteResult{Outcome: sdk.Committed}},
+		"staged":                  {result: sdk.WriteResult{Outcome: sdk.Staged}},
+		"partial, all of them":    {result: sdk.WriteResult{Outcome: sdk.Partial, Failures: []sdk.Failure{{Index: 1}, {Index: 0}}}},
+		"rejected":                {result: sdk.WriteResult{Outcome: sdk.Rejected, Err: &sdk.Error{Class: sdk.ClassPermanent}}, class: sdk.ClassPermanent},
+		"rejected without class":  {result: sdk.WriteResult{Outcome: sdk.Rejected, Err: no}, class: sdk.ClassTransient},
+		"an error":                {err: errors.New("reset"), class: sdk.ClassTransient},
+		"an error with an answer": {result: sdk.WriteResult{Outcome: sdk.Committed}, err: &sdk.Error{Class: sdk.ClassConfig}, class: sdk.ClassConfig},
+		"a failure before 0":      {result: sdk.WriteResult{Outcome: sdk.Partial, Failures: []sdk.Failure{{Index: -1}}}, class: sdk.ClassTransient},
+	} {
+		e := validateAnswer(b, &c.result, c.err)
+		if (e == nil) != (c.class == sdk.ClassUnspecified) || e != nil && e.Class != c.class || c.err != nil && c.result.Outcome != sdk.OutcomeUnspecified {
+			t.Errorf("%s: %v, outcome %v", name, e, c.result.Outcome)
+		}
+	}
+	if no.Class != sdk.ClassUnspecified {
+		t.Error("the error of the plugin is changed")
+	}
+}
+
 func TestRetryStateIsExhaustedByAttemptsOrAge(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -258,6 +286,153 @@ func TestSenderDoubtsAfterManyCrashesAndStillGoesOn(t *testing.T) {
 	}
 	if got := deadLettersOf(t, s); got != "a b c d e" || forgiven != maxCrashStreak || crashes < maxCrashStreak*eventCrashes+2*doubtfulCrashes {
 		t.Errorf("dead letters %q, %d forgiven, %d crashes", got, forgiven, crashes)
+	}
+}
+
+// An event that crashed the plugin and is a dead letter is not sent when it is read again, as after the loss of staged events.
+func TestSenderDoesNotSendACrashingEventAgain(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		calls = append(calls, namesOf(b))
+		if strings.Contains(namesOf(b), "crash") {
+			return reject(sdk.ClassTransient, codeDied)
+		}
+		return b.Committed(), nil
+	}})
+	b := testBatch("a", "crash-1", "b", "crash-2", "c")
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	calls = nil
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(calls, ", "); got != "a, b, c" {
+		t.Errorf("calls %s", got)
+	}
+	if got := s.stats.Status("test"); got.DeadLetters != 2 || got.Delivered != 6 || !strings.Contains(got.LastError, "ends whenever it is sent this event") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// After a resume, the events have all their attempts again.
+func TestSenderContinuesAfterAPause(t *testing.T) {
+	t.Parallel()
+	attempts := 0
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if attempts++; attempts < 6 {
+			return reject(sdk.ClassTransient, "down")
+		}
+		return b.Committed(), nil
+	}})
+	s.own.Retry.MaxAttempts, s.own.Retry.OnExhausted = 3, exhaustedHold
+	done := make(chan error)
+	go func() { done <- s.send(testBatch("a"), 0, 1, s.newRetryState()) }()
+	for !s.gate.Paused() {
+		time.Sleep(time.Millisecond)
+	}
+	if attempts != 3 {
+		t.Errorf("%d attempts before the pause, want 3", attempts)
+	}
+	for s.pauses.Change(t.Context(), "test", s.gate, nil) != nil || s.gate.Paused() {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-done:
+		if err != nil || attempts != 6 || s.stats.Delivered() != 1 {
+			t.Errorf("%v after %d attempts, delivered %d", err, attempts, s.stats.Delivered())
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("does not continue: paused %t, %d attempts", s.gate.Paused(), attempts)
+	}
+}
+
+// Exhausted retries end with dead letters unless the section says hold, and a plugin that fails internally has its
+// batch bisected: the event at fault gets all attempts alone.
+func TestSenderGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		fails       sdk.Class
+		maxAttempts int
+		wantCalls   string
+		dead        string
+	}{
+		{"a transient failure", sdk.ClassTransient, 2, "a bad b, a bad b", "a bad b"},
+		{"an internal failure", sdk.ClassInternal, 0, "a bad b, a bad b, a, bad b, bad, bad, b", "bad"},
+		{"no support", sdk.ClassUnsupported, 0, "a bad b, a, bad b, bad, b", "bad"},
+	} {
+		var calls []string
+		s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+			calls = append(calls, namesOf(b))
+			if strings.Contains(namesOf(b), "bad") {
+				return reject(c.fails, "x")
+			}
+			return b.Committed(), nil
+		}})
+		s.cfg.MaxInternal, s.own.Retry.MaxAttempts = 2, c.maxAttempts
+		b := testBatch("a", "bad", "b")
+		if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(calls, ", "); got != c.wantCalls || deadLettersOf(t, s) != c.dead {
+			t.Errorf("%s: calls %s, dead letters %s", c.name, got, deadLettersOf(t, s))
+		}
+	}
+}
+
+func TestWaitsAfterFailures(t *testing.T) {
+	t.Parallel()
+	s := testSender(t, &scriptedSink{})
+	s.cfg.RetryMin, s.cfg.RetryMax, s.cfg.ConfigRetry = time.Second, 10*time.Second, 20*time.Second
+	for _, c := range []struct {
+		failure  sdk.Error
+		state    string
+		min, max time.Duration
+	}{
+		{sdk.Error{Class: sdk.ClassTransient}, "retrying", 0, time.Second},
+		{sdk.Error{Class: sdk.ClassThrottled, RetryAfter: 7 * time.Second}, "throttled", 7 * time.Second, 7 * time.Second},
+		{sdk.Error{Class: sdk.ClassThrottled, RetryAfter: time.Millisecond}, "throttled", minThrottle, minThrottle},
+		{sdk.Error{Class: sdk.ClassThrottled, RetryAfter: 5 * time.Hour}, "throttled", time.Hour, time.Hour},
+		{sdk.Error{Class: sdk.ClassThrottled}, "throttled", minThrottle, time.Second},
+		{sdk.Error{Class: sdk.ClassConfig}, "misconfigured", 5 * time.Second, 10 * time.Second},
+	} {
+		wait := s.noteFailure(&c.failure, s.retryPauses())
+		if st := s.stats.Status("test"); wait < c.min || wait > c.max || st.State != c.state {
+			t.Errorf("%+v: waits %s, state %s", c.failure, wait, st.State)
+		}
+	}
+}
+
+// TestLossOfStagedEvents: the next events of a batch are not sent in another session than those before them.
+func TestLossOfStagedEvents(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		staged  uint64 // session in which the batch is staged; 0: it is not
+		state   retryState
+		attempt uint32
+		want    bool
+	}{
+		{"nothing staged", 0, retryState{}, 1, false},
+		{"staged in this session", 5, retryState{}, 1, false},
+		{"staged in another session", 4, retryState{}, 1, true},
+		{"earlier batches in this session", 4, retryState{session: 5}, 1, false},
+		{"earlier batches in another session", 5, retryState{session: 4}, 1, true},
+		{"events that may crash, for the first time", 4, retryState{cautious: true, exclusive: true}, 1, true},
+		{"events that crashed the plugin again", 4, retryState{cautious: true, exclusive: true}, 2, false},
+		{"again, without caution", 4, retryState{exclusive: true}, 2, true},
+		{"again, beside others", 4, retryState{cautious: true}, 2, true},
+	} {
+		s := &sender{target: testTarget(&scriptedSink{current: 5})}
+		b := testBatch("a")
+		if c.staged != 0 {
+			b.markStaged(c.staged, 1)
+		}
+		if got := s.lostStaged(b, c.state, c.attempt); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
 	}
 }
 

@@ -50,6 +50,46 @@ func TestStagingIsDueBySizeAndAge(t *testing.T) {
 	}
 }
 
+// sessionlessSink does not report its sessions: what it stages cannot be known to be lost.
+type sessionlessSink struct{ Sink }
+
+func TestReasonsOfFlushes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		props    sdk.SinkProperties
+		cautious bool
+		silent   bool // the sink reports no sessions
+		age      time.Duration
+		want     sdk.FlushReason
+	}{
+		{name: "below all limits", want: sdk.FlushUnspecified},
+		{name: "one event below", props: sdk.SinkProperties{MaxStagedEvents: 4}, want: sdk.FlushUnspecified},
+		{name: "events", props: sdk.SinkProperties{MaxStagedEvents: 3}, want: sdk.FlushSize},
+		{name: "bytes", props: sdk.SinkProperties{MaxStagedBytes: 1}, want: sdk.FlushSize},
+		{name: "age", props: sdk.SinkProperties{MaxStagedAge: time.Minute}, age: time.Minute, want: sdk.FlushTimer},
+		{name: "size before age", props: sdk.SinkProperties{MaxStagedAge: time.Minute, MaxStagedEvents: 1}, age: time.Minute, want: sdk.FlushSize},
+		{name: "caution", cautious: true, want: sdk.FlushSize},
+		{name: "no sessions", silent: true, want: sdk.FlushSize},
+	} {
+		sink := &scriptedSink{props: c.props}
+		st := stagedBatches(t, sink, testBatch("a", "b"), testBatch("c"))
+		st.since = st.since.Add(-c.age)
+		if c.silent {
+			st.sink = sessionlessSink{sink}
+		}
+		if got := st.dueReason(c.cautious); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if got := st.stats.Status("test"); got.StagedEvents != 3 || got.StagedBytes != st.bytes || st.bytes == 0 {
+			t.Errorf("%s: %+v of %d bytes", c.name, got, st.bytes)
+		}
+		if st.reset(); st.dueReason(c.cautious) != sdk.FlushUnspecified || st.stats.Status("test").StagedEvents != 0 {
+			t.Errorf("%s: due after a reset", c.name)
+		}
+	}
+}
+
 func TestStagingIsLostInAnotherSession(t *testing.T) {
 	t.Parallel()
 	s := &scriptedSink{current: 1}
