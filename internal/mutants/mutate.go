@@ -337,7 +337,7 @@ func (m *mutator) isLog(call *ast.CallExpr) bool {
 		return false
 	}
 	used := m.info.Uses[selector.Sel]
-	return used != nil && used.Pkg() != nil && (used.Pkg().Path() == "log/slog" || used.Pkg().Path() == "log")
+	return used != nil && used.Pkg() != nil && slices.Contains([]string{"log", "log/slog", "go.uber.org/zap"}, used.Pkg().Path())
 }
 
 // returnZero makes a mutant of a return with results: each is the zero of its type. A single
