@@ -140,6 +140,8 @@ func TestChainParse(t *testing.T) {
 		{"three before a quote are one and the quote", `a:attr__x="C:\\\"";b`, "a b", "x", `C:\"`},
 		{"a value without an end goes to the end", `a:attr__x="1;b`, "a", "x", "1;b"},
 		{"of a key that comes twice the last counts", `a:attr__x="1"attr__x="2"`, "a", "x", "2"},
+		{"the first key may be a short one", `a:attr_id="x"`, "a", "id", "x"},
+		{"a key at the end has no value", `a:attr__x="1"y=`, "a", "x", "1"},
 		{"a key may have an escaped quote", `a:attr__x\"y="1"`, "a", `x"y`, "1"},
 		{"the short id goes before the long one", `a:attr__id="1"attr_id="2"`, "a", "id", "2"},
 		{"the long href counts when there is no short one", `a:attr__href="/x"`, "a", "href", "/x"},
@@ -188,6 +190,9 @@ func TestChainClasses(t *testing.T) {
 		if full.HasClass(c.class) != c.full || bare.HasClass(c.class) != c.bare {
 			t.Errorf("class %q: with the attribute %v, without %v", c.class, full.HasClass(c.class), bare.HasClass(c.class))
 		}
+	}
+	if match.NewChain(`a.b.xy`).Elements()[0].HasClass("x") {
+		t.Error("the start of a class is taken for a class")
 	}
 	empty := &match.NewChain(`a.x:attr__class=""`).Elements()[0]
 	if !empty.HasClass("x") {

@@ -355,3 +355,16 @@ func BenchmarkElements(b *testing.B) {
 		}
 	}
 }
+
+func TestElementTestsWithoutConditions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec match.ElementSpec
+		want bool
+	}{{match.ElementSpec{}, true}, {match.ElementSpec{Selector: "a"}, false}, {match.ElementSpec{TagName: "a"}, false}, {match.ElementSpec{Selector: "a["}, false}} {
+		test, _ := match.CompileElements(c.spec)
+		if got := test.Always(); got != c.want {
+			t.Errorf("%+v: %t", c.spec, got)
+		}
+	}
+}

@@ -42,6 +42,8 @@ func TestTextsThatAreTheSame(t *testing.T) {
 		{"the empty text is in everything", "icontains", `""`, `5`, true},
 		{"escapes are undone", "exact", `"a\u00e9\n"`, `"aé\n"`, true},
 		{"numbers may have white space before and rubbish behind", "gt", `9`, `"  10 apples"`, true},
+		{"a control character is no white space", "gt", `4`, `"\u00015"`, false},
+		{"a text is before no date", "is_date_before", `"30d"`, `"soon"`, false},
 		{"an exponent counts", "lt", `"1e3"`, `999`, true},
 		{"infinity is a text", "gt", `"Infinity"`, `1e300`, false},
 		{"a sign alone is a text", "gt", `"-"`, `"."`, true},
@@ -118,7 +120,7 @@ func TestDates(t *testing.T) {
 			}
 		})
 	}
-	for _, no := range []string{`"2024-13-01"`, `"2024-02-30"`, `"2024-06-01T25:00"`, `"2024-06-01T10"`, `"2024-06-01T10:00:00+2"`, `"yesterday"`, `""`, `"10000d"`, `"5x"`, `"d"`, `true`, `null`, `[]`, `1e18`} {
+	for _, no := range []string{`"2024-13-01"`, `"2024-02-30"`, `"2024-06-01T25:00"`, `"2024-06-01T10"`, `"2024-06-01T10:"`, `"2024-06-01T10:00:"`, `"2024-06-01T10:00:00+2"`, `"yesterday"`, `""`, `"10000d"`, `"5x"`, `"d"`, `true`, `null`, `[]`, `1e18`} {
 		if _, err := match.CompileFilter([]byte(`{"key":"p","operator":"is_date_before","value":`+no+`}`), match.Options{}); fault.From(err) == nil || fault.From(err).Code != "invalid_date" {
 			t.Errorf("%s: got %v", no, err)
 		}
@@ -138,7 +140,7 @@ func TestCompileFilterReportsProblems(t *testing.T) {
 		{`{"key":"p","operator":"between","value":[1]}`, "invalid_value"}, {`{"key":"p","operator":"not_between","value":[1,"x"]}`, "invalid_value"},
 		{`{"key":"p","operator":"icontains_multi","value":"a"}`, "invalid_value"}, {`{"key":"p","operator":"icontains_multi","value":["a"]}`, ""},
 		{`{"key":"p","operator":"semver_eq","value":"one"}`, "invalid_value"}, {`{"key":"p","operator":"semver_wildcard","value":"1.*.3"}`, "invalid_value"},
-		{`{"key":"p","operator":"semver_wildcard","value":"1.2.*"}`, ""}, {`{"key":"p","operator":"min","value":1}`, ""},
+		{`{"key":"p","operator":"semver_wildcard","value":"1.2.*"}`, ""}, {`{"key":"p","operator":"semver_wildcard","value":"1..2"}`, "invalid_value"}, {`{"key":"p","operator":"min","value":1}`, ""},
 	} {
 		_, err := match.CompileFilter([]byte(c.filter), match.Options{})
 		f := fault.From(err)

@@ -211,7 +211,7 @@ func (r *selectorReader) attribute() (t attrTest, err error) {
 		return t, r.refuse(r.pos, "an attribute must be compared with a value: [%s=\"…\"]", t.name)
 	case c == '=':
 		t.op = c
-	case strings.IndexByte("^*$", c) >= 0 && c != 0:
+	case strings.IndexByte("^*$", c) >= 0:
 		t.op = c
 		r.pos++
 	case c == '~' || c == '|':

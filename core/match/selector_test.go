@@ -32,6 +32,7 @@ func TestSelectorMatch(t *testing.T) {
 		{"a class with a dot, escaped", `.w-1\.5`, `a.w-1.5:attr__class="w-1.5"`, true},
 		{"a class with a dot before a digit", `a.w-1.5`, `a.w-1.5:attr__class="w-1.5"`, true},
 		{"hexadecimal escapes take the space behind them", `.\31 23.\3a x`, `a:attr__class="123 :x"`, true},
+		{"they have six digits at most", `.\0000311`, `a:attr__class="11"`, true},
 		{"an attribute with a colon, escaped", `[\:to="/x"]`, `a:attr__:to="/x"`, true},
 		{"a class that is all bracket", `.[mask:x]`, `a:attr__class="[mask:x]"`, true},
 		{"a dash before a true attribute", `.a-[x="1"]`, `a.a-:attr__x="1"`, true},

@@ -122,6 +122,8 @@ func TestEvaluateGroupFlags(t *testing.T) {
 			eval.Request{Groups: acme}, nil, true, "condition_match", 1},
 		{"an explicit null aggregates by person", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":"pro"}],"aggregation_group_type_index":null}]}`,
 			eval.Request{PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, true, "condition_match", 0},
+		{"each subject has a bucket of its own", `{"groups":[{"properties":[],"rollout_percentage":45},{"properties":[],"rollout_percentage":45,"aggregation_group_type_index":0}]}`,
+			eval.Request{Groups: map[string]string{"company": "distinct_id_1"}}, nil, true, "condition_match", 1},
 		{"groups are hashed by their key", `{"aggregation_group_type_index":0,"groups":[{"properties":[],"rollout_percentage":45}]}`,
 			eval.Request{Groups: map[string]string{"company": "distinct_id_1"}}, nil, true, "condition_match", 0},
 	}

@@ -351,6 +351,7 @@ func TestCyclesEnd(t *testing.T) {
 		closed, ended string // the filters of the flag "g", or of the cohort 11
 	}{
 		{"a set", flagstest.DependsOn("2", "true"), `{}`, flagstest.DependsOn("1", "true"), `{}`},
+		{"a set with another filter behind", `{"groups":[{"properties":[{"key":"2","type":"flag","value":true},` + inCohort + `]}]}`, `{}`, flagstest.DependsOn("1", "true"), `{}`},
 		{"the second of two sets", `{"groups":[{"properties":[{"key":"none","operator":"is_set"}]},{"properties":[{"key":"2","type":"flag","value":true}]}]}`, `{}`, flagstest.DependsOn("1", "true"), `{}`},
 		{"the enrolment", `{"groups":[],"super_groups":[{"properties":[{"key":"distinct_id","operator":"is_set"},{"key":"2","type":"flag","value":true}]}]}`, `{}`, flagstest.DependsOn("1", "true"), `{}`},
 		{"a cohort", `{"groups":[{"properties":[` + inCohort + `]}]}`, tree(`{"key":"2","type":"flag","value":true}`), flagstest.DependsOn("1", "true"), `{}`},
@@ -420,6 +421,22 @@ func TestUpdatesForget(t *testing.T) {
 		if got := say(c.set, c.properties); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.properties, got, c.want)
 		}
+	}
+}
+
+// TestUpdatesCountProperties compiles a flag again because another one came and went. Then nothing reads its property.
+func TestUpdatesCountProperties(t *testing.T) {
+	t.Parallel()
+	reader := flagstest.Define(1, "reader", `{"groups":[{"properties":[{"key":"p","value":1},{"key":"2","type":"flag","value":true}]}]}`)
+	other := flagstest.Define(2, "other", `{}`)
+	set := eval.Compile([]eval.Definition{reader}, nil, nil, eval.CompileOptions{})
+	for _, defs := range [][]eval.Definition{{reader, other}, {reader}, {reader, other}} {
+		if set = eval.Update(set, defs, nil, nil, eval.CompileOptions{}); !set.ReadsPersonProperty("p") {
+			t.Error("the property is not read")
+		}
+	}
+	if set = eval.Update(set, []eval.Definition{other}, nil, nil, eval.CompileOptions{}); set.ReadsPersonProperty("p") {
+		t.Error("the property is still read")
 	}
 }
 
