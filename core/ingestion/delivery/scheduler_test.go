@@ -148,6 +148,9 @@ func TestSchedulerMovesTheCursorBehindSettledBatches(t *testing.T) {
 func TestSchedulerFindsStagedBatches(t *testing.T) {
 	t.Parallel()
 	var s scheduler
+	if s.firstStaged() != nil || s.lastStagedSeq() != 0 || s.find(0) != nil {
+		t.Error("there is a staged batch in nothing")
+	}
 	s.add(testReader(false), testChunk(1, keysNone, keysNone, keysNone))
 	dispatched(&s, 2)
 	if s.firstStaged() != nil || s.lastStagedSeq() != 0 {

@@ -384,6 +384,47 @@ func TestSenderGivesUp(t *testing.T) {
 	}
 }
 
+// A sink whose process is down, or that is misconfigured, does not use up the attempts of events.
+func TestSenderCountsAnswersOnly(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []sdk.Error{{Class: sdk.ClassTransient, Code: codeDown}, {Class: sdk.ClassConfig, Code: "wrong_password"}} {
+		calls := 0
+		s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+			if calls++; calls < 6 {
+				return reject(failure.Class, failure.Code)
+			}
+			return b.Committed(), nil
+		}})
+		s.own.Retry.MaxAttempts = 2
+		if err := s.send(testBatch("a"), 0, 1, s.newRetryState()); err != nil || calls != 6 || s.stats.Delivered() != 1 {
+			t.Errorf("%s: %v after %d calls, delivered %d", failure.Code, err, calls, s.stats.Delivered())
+		}
+	}
+}
+
+// TestSenderNumbersDeadLetters has failures in the second of two calls of a batch.
+func TestSenderNumbersDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := testSender(t, &scriptedSink{props: sdk.SinkProperties{MaxEvents: 2}, write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if b.FirstSeq == 11 {
+			return b.Committed(), nil
+		}
+		return b.Partial(sdk.Failure{Index: 1, Err: sdk.Errorf(sdk.ClassPermanent, "no", "no")}), nil
+	}})
+	b := testBatch("a", "b", "c", "d")
+	b.firstSeq = 11
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	var seqs []uint64
+	if err := s.db.Read(t.Context()).NewRaw("SELECT seq FROM dead_letters").Scan(t.Context(), &seqs); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(seqs, []uint64{14}) || deadLettersOf(t, s) != "d" {
+		t.Errorf("dead letters %v: %s", seqs, deadLettersOf(t, s))
+	}
+}
+
 func TestWaitsAfterFailures(t *testing.T) {
 	t.Parallel()
 	s := testSender(t, &scriptedSink{})
