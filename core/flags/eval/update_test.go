@@ -440,6 +440,33 @@ func TestUpdatesCountProperties(t *testing.T) {
 	}
 }
 
+// TestUpdatesReplaceFlags replaces a flag, and a cohort, by another one in the same update: names lead to the new ones.
+func TestUpdatesReplaceFlags(t *testing.T) {
+	t.Parallel()
+	everyone := `{"groups":[{}]}`
+	byKey := flagstest.Define(1, "by-key", flagstest.DependsOn("b", "true"))
+	byID := flagstest.Define(2, "by-id", flagstest.DependsOn("4", "true"))
+	inCohort := flagstest.Define(5, "in-cohort", flagstest.InCohort("11", "in"))
+	cohort := func(id int64) []eval.CohortDefinition {
+		return []eval.CohortDefinition{{ID: id, Filters: json.RawMessage(`{"type":"AND","values":[{"key":"p","operator":"is_not_set"}]}`)}}
+	}
+	set := eval.Compile([]eval.Definition{byKey, byID, inCohort, flagstest.Define(3, "a", everyone)}, cohort(10), nil, eval.CompileOptions{})
+	want(t, values(set, nil), map[string]any{"by-key": "missing_dependency", "by-id": "missing_dependency", "in-cohort": "cohort_unavailable", "a": true})
+	next := eval.Update(set, []eval.Definition{byKey, byID, inCohort, flagstest.Define(4, "b", everyone)}, cohort(11), nil, eval.CompileOptions{})
+	want(t, values(next, nil), map[string]any{"by-key": true, "by-id": true, "in-cohort": true, "b": true})
+	for key, chosen := range map[string]int{"a": 0, "b": 1} {
+		if got := next.Evaluate(&eval.Request{DistinctID: "u", FlagKeys: []string{key}}, nil, flagstest.Now); len(got) != chosen {
+			t.Errorf("%d flags with the key %s", len(got), key)
+		}
+	}
+
+	// Without the cohort, nothing reads its property.
+	last := eval.Update(next, []eval.Definition{byKey, byID}, nil, nil, eval.CompileOptions{})
+	if !next.ReadsPersonProperty("p") || last.ReadsPersonProperty("p") {
+		t.Error("the property of a removed cohort is still read")
+	}
+}
+
 // TestUpdatesKeepPlaces follows what a set keeps of the one before: a flag that did not change has its place and
 // its definition, and a place that became free is used again.
 func TestUpdatesKeepPlaces(t *testing.T) {
