@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"core/db/logcheck": {"core/sqlitewal"},
 	"core/db/pools":    {},
 	"core/db/scan":     {"core/fault", "core/db/pools"},
-	"core/db/dbtest":   {"core/db", "core/db/sqlite"},
+	"core/db/dbtest":   {"core/db", "core/db/sqlite", "migrations"},
 	"core/journal":     {"core/config/live", "core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
 	"core/auth/apikey": {"core/fault"},
 	"core/auth":        {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
