@@ -110,7 +110,7 @@ func measure(w io.Writer, o options, pattern string) (*score, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.Chmod(dir, 0o755); err != nil { // the server of test databases has another account
 		return nil, err
 	}

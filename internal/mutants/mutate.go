@@ -290,6 +290,8 @@ func (m *mutator) unary(n *ast.UnaryExpr) {
 		id := m.add(n, m.text(n)+" -> "+m.text(n.X))
 		m.wrap(n, fmt.Sprintf("mutantMinus[%s](%d, ", operand, id), ")")
 		m.edits = append(m.edits, edit{at: m.offset(n.OpPos), remove: 1})
+	default:
+		// Other operators have no mutants.
 	}
 }
 

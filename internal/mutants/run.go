@@ -94,7 +94,7 @@ func (r *runner) findTests(b *binary) (tests []*test, failing []string, err erro
 	err = r.each(len(tests), func(i int, tmp string) {
 		t := tests[i]
 		reached := filepath.Join(tmp, "reached")
-		os.Remove(reached)
+		_ = os.Remove(reached)
 		began := time.Now()
 		result := r.run(b, []*test{t}, tmp, time.Hour, variableReached+"="+reached)
 		t.time = time.Since(began)
@@ -201,22 +201,22 @@ func (r *runner) run(b *binary, tests []*test, tmp string, limit time.Duration, 
 	}
 	defer removeTestFolders(tmp)
 
-	kill := func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
 	failed := make(chan string, 1)
 	go func() {
 		failed <- firstFailure(output)
 		kill()
-		io.Copy(io.Discard, output)
+		_, _ = io.Copy(io.Discard, output)
 	}()
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	exited := make(chan bool, 1) // whether all tests passed
+	go func() { exited <- cmd.Wait() == nil }()
 
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case err := <-exited:
+	case passed := <-exited:
 		kill() // what the tests started
-		if err == nil {
+		if passed {
 			return result{passed: true}
 		}
 		return result{failed: <-failed}
@@ -250,6 +250,6 @@ func firstFailure(output io.Reader) string {
 func removeTestFolders(tmp string) {
 	folders, _ := filepath.Glob(filepath.Join(tmp, "Test*"))
 	for _, folder := range folders {
-		os.RemoveAll(folder)
+		_ = os.RemoveAll(folder)
 	}
 }

@@ -171,7 +171,8 @@ func (m *model) enrolment(d eval.Definition, f modelFilters) (modelDecision, boo
 }
 
 func (m *model) holdout(d eval.Definition, f modelFilters) (modelDecision, bool) {
-	name, share := "", 0.0
+	var name string
+	var share float64
 	switch {
 	case f.Holdout != nil && f.Holdout.ID != nil && f.Holdout.Share != nil:
 		name, share = "holdout-"+fmt.Sprint(f.Holdout.ID), *f.Holdout.Share
@@ -207,7 +208,7 @@ func (m *model) conditions(d eval.Definition, f modelFilters) modelDecision {
 		matches := m.matches(d, set.Properties, index)
 		value := modelDecision{on: true, reason: "condition_match", condition: i, variant: m.variant(d, f, set, index)}
 		outside := m.outside(d, set.Rollout, index)
-		reason := ""
+		var reason string
 		switch {
 		case !m.belongs(index):
 			reason = "no_group_type"

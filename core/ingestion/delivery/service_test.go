@@ -117,7 +117,7 @@ func TestPausesOfSinks(t *testing.T) {
 	if err := d.Resume(t.Context(), "test"); err != nil || d.Paused("test") != nil {
 		t.Errorf("%v, paused: %+v", err, d.Paused("test"))
 	}
-	if d.Pause(t.Context(), "other", "x") != ErrNoSink || d.Resume(t.Context(), "other") != ErrNoSink || d.Paused("other") != nil {
+	if !errors.Is(d.Pause(t.Context(), "other", "x"), ErrNoSink) || !errors.Is(d.Resume(t.Context(), "other"), ErrNoSink) || d.Paused("other") != nil {
 		t.Error("a sink that is not configured is paused")
 	}
 }
