@@ -68,10 +68,7 @@ test: postgres curl binary ## Run the tests of all packages on SQLite and Postgr
 
 .PHONY: test-long
 test-long: postgres curl binary ## Run the tests that make test leaves out: guides that build modules, storms, moves between stores
-	@./.ci/long-tests | while read -r package tests; do \
-		echo "== $$package $$tests"; \
-		GUIDON_TEST_LONG=1 GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon $(TESTRUN) -- -vet=off -timeout 60m -run "$$tests" $$package || failed=1; \
-	done; exit $${failed:-0}
+	@GUIDON_TEST_BINARY=$(CURDIR)/bin/guidon ./.ci/test-long
 
 .PHONY: test-sqlite
 test-sqlite: curl binary ## Run the tests on SQLite only, for machines without Postgres
@@ -79,8 +76,8 @@ test-sqlite: curl binary ## Run the tests on SQLite only, for machines without P
 	@echo 'NOT TESTED on Postgres: a change needs make test'
 
 .PHONY: steady
-steady: postgres ## Run tests TIMES (default 10) times under load (PKG=./core/journal RUN=TestName RACE=1); new and changed tests pass this before they land
-	@./.ci/steady $(PKG) "$(or $(RUN),.)" $(or $(TIMES),10)
+steady: postgres $(if $(RACE),compiler) ## Run tests TIMES (default 10) times under load (PKG=./core/journal RUN=TestName RACE=1); new and changed tests pass this before they land
+	@./.ci/steady $${PKG:?names a package, as in PKG=./core/journal} "$(or $(RUN),.)" $(or $(TIMES),10)
 
 .PHONY: prove
 prove: ## Run the long form of every proof, for hours, and print a table of what ran with its seed (ONLY="crash fuzz" runs some; SEED=n repeats a run)
@@ -129,7 +126,11 @@ bench-cluster: build postgres ## Measure CPU an event and answers of one and man
 
 .PHONY: bench-console
 bench-console: build ## Measure the pages of the console with PERSONS (default 1000000) persons, FLAGS (5000) flags and EVENTS (500) events a second
-	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} GUIDON_TEST_LONG=1 CONSOLE_BUDGET=1 ./e2e/run -run 'TestConsoleScale$$|TestConsoleBudget$$' -v -timeout 2h
+	SCALE_PERSONS=$${PERSONS:-1000000} SCALE_FLAGS=$${FLAGS:-} SCALE_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestConsoleScale$$' -v -timeout 2h
+
+.PHONY: console-budget
+console-budget: build ## Compare first paint and processor time of the pages of the console with their limits, on a machine at rest
+	GUIDON_TEST_LONG=1 CONSOLE_BUDGET=1 ./e2e/run -run 'TestConsoleBudget$$' -v
 
 .PHONY: bench-takeover
 bench-takeover: build postgres ## Measure ROUNDS (default 5) times how long partitions have no owner after a kill and after SIGTERM

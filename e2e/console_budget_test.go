@@ -31,7 +31,7 @@ type loaded struct {
 }
 
 // TestConsoleBudget loads pages with some content. Each paints and keeps its layout still.
-// With CONSOLE_BUDGET=1 (make bench-console), on a machine at rest, it also compares what a
+// With CONSOLE_BUDGET=1 (make console-budget), on a machine at rest, it also compares what a
 // load takes with the limits.
 func TestConsoleBudget(t *testing.T) {
 	longTest(t)

@@ -31,8 +31,12 @@ import (
 	"time"
 )
 
-// attempts is how often a failed test must pass alone to count as flaky.
-const attempts = 3
+const (
+	// attempts is how often a failed test must pass alone to count as flaky.
+	attempts = 3
+	// retriesLimit is the number of failures of a run up to which tests are retried.
+	retriesLimit = 10
+)
 
 func main() {
 	log := flag.String("log", os.Getenv("GUIDON_TEST_LOG"), "write the events of go test -json to this file (GUIDON_TEST_LOG)")
@@ -67,20 +71,20 @@ func runTests(ctx context.Context, args []string, log string) (bool, error) {
 		r.log = file
 	}
 
-	// The exit code says nothing that the events do not: only a failure to start,
-	// or one that left no trace in the events, is an error of its own.
 	failed, err := goTest(ctx, args, r)
 	if err != nil {
 		return false, err
 	}
+	r.endUnfinished()
 	if failed && len(r.failures) == 0 {
-		r.failures = append(r.failures, failure{Package: "go test", Reason: "it failed and named no package"})
+		r.failures = append(r.failures, failure{Package: "go test", Reason: "failed and named no package"})
 	}
 
-	race := slices.Contains(args, "-race")
+	// When many tests fail, the reason is not chance.
+	retry := len(r.failures) <= retriesLimit && !slices.Contains(args, "-race")
 	var lasting, flaky []failure
 	for _, f := range r.failures {
-		if !race && ctx.Err() == nil && mayRetry(f) && passesAlone(ctx, f, args) {
+		if retry && ctx.Err() == nil && mayRetry(f) && passesAlone(ctx, f, args) {
 			flaky = append(flaky, f)
 		} else {
 			lasting = append(lasting, f)
@@ -109,13 +113,15 @@ func goTest(ctx context.Context, args []string, r *report) (failed bool, err err
 	return cmd.Wait() != nil, nil
 }
 
-// passesAlone runs a failed test by itself and reports whether it passed each time.
+// passesAlone runs a failed test by itself and reports whether it passed each time. A test
+// that is skipped, or is not found, has not passed.
 func passesAlone(ctx context.Context, f failure, args []string) bool {
 	fmt.Printf("\nretry %s %s alone\n", f.Package, f.Test)
 	alone := append(without(args), "-count=1", "-run", "^"+f.Test+"$", f.Package)
 	for range attempts {
 		r := newReport(io.Discard)
-		if failed, err := goTest(ctx, alone, r); failed || err != nil {
+		failed, err := goTest(ctx, alone, r)
+		if failed || err != nil || r.passed != 1 || r.failed+r.skipped > 0 {
 			fmt.Printf("%s failed alone, too\n%s", f.Test, r.outputOf(f))
 			return false
 		}

@@ -40,6 +40,9 @@ func TestRunTests(t *testing.T) {
 		"thereIsNoSuchFunction",
 		"FAILED example.com/module/flaky TestKillOnce\n",
 		"FLAKY example.com/module/flaky TestFailsOnce:",
+		"FAILED example.com/module/leaving printed outside of its tests\n",
+		"three servers are left",
+		"FAILED example.com/module/skipping TestSkipsTheSecondTime\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the report does not say %q", want)
@@ -50,7 +53,7 @@ func TestRunTests(t *testing.T) {
 			t.Errorf("the report says %q", unwanted)
 		}
 	}
-	if want := "\n3 passed, 4 failed, 1 skipped\n"; !strings.HasSuffix(out, want) {
+	if want := "\n3 passed, 7 failed, 1 skipped\n"; !strings.HasSuffix(out, want) {
 		t.Errorf("the report does not end with %q", want)
 	}
 	if t.Failed() {
@@ -88,6 +91,9 @@ func TestMayRetry(t *testing.T) {
 	}{
 		{failure{Package: "p", Test: "TestList"}, true},
 		{failure{Package: "p", Test: "TestKillUnderLoad"}, false},
+		{failure{Package: "p", Test: "TestList", Output: "repeat with -seed 7"}, false},
+		{failure{Package: "p", Test: "TestList", Output: "fatal error: concurrent map writes"}, false},
+		{failure{Package: "github.com/guidonhq/guidon/core/journal/index", Test: "TestList"}, false},
 		{failure{Package: "p", Test: "TestList", Output: "WARNING: DATA RACE"}, false},
 		{failure{Package: "p", Test: "TestList", Output: "panic: index out of range"}, false},
 		{failure{Package: "github.com/guidonhq/guidon/core/simulation", Test: "TestList"}, false},
@@ -96,6 +102,30 @@ func TestMayRetry(t *testing.T) {
 		if got := mayRetry(c.failure); got != c.want {
 			t.Errorf("%+v: %t", c.failure, got)
 		}
+	}
+}
+
+// A package that go test has begun and not ended has failed.
+func TestEndedGoTest(t *testing.T) {
+	r := newReport(io.Discard)
+	events := `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"start","Package":"q"}
+{"Action":"run","Package":"q","Test":"TestB"}
+{"Action":"pass","Package":"q","Test":"TestB"}
+{"Action":"pass","Package":"q"}
+`
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	r.endUnfinished()
+	for _, f := range r.failures {
+		if f.Package != "p" || mayRetry(f) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(r.failures) == 0 {
+		t.Error("nothing failed")
 	}
 }
 

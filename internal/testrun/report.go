@@ -183,6 +183,12 @@ func (r *report) endFailed(name string, p *packageRun) {
 	}
 	slices.Sort(unfinished)
 
+	// What is printed outside of the tests, for example that they left something behind,
+	// is a failure of its own. A package that has tests reported its end in any case.
+	if rest := withoutResult(textOf(p.output, "")); len(p.failed) > 0 && rest != "" {
+		r.failures = append(r.failures, failure{Package: name, Reason: "printed outside of its tests", Output: rest})
+	}
+
 	switch {
 	case len(unfinished) > 0:
 		output := textOf(p.output, "")
@@ -197,6 +203,29 @@ func (r *report) endFailed(name string, p *packageRun) {
 	default:
 		r.failures = append(r.failures, failure{Package: name, Reason: "failed outside of its tests", Output: textOf(p.output, "")})
 	}
+}
+
+// endUnfinished counts packages as failed that go test has begun and not ended, because
+// something ended go test itself.
+func (r *report) endUnfinished() {
+	for name, p := range r.packages {
+		r.endFailed(name, p)
+		r.failures = append(r.failures, failure{Package: name, Reason: "did not end"})
+	}
+}
+
+// resultLine is a line that a package prints in any case.
+var resultLine = regexp.MustCompile(`^(PASS|FAIL|ok|exit status|coverage:|\?)(\s.*)?$`)
+
+// withoutResult is the output of a package without the lines that say how it ended.
+func withoutResult(output string) string {
+	var rest strings.Builder
+	for line := range strings.Lines(output) {
+		if text := strings.TrimSpace(line); text != "" && !resultLine.MatchString(text) {
+			rest.WriteString(line)
+		}
+	}
+	return rest.String()
 }
 
 // buildOutput is what the compiler said of a package or of its tests, which have an
@@ -255,20 +284,23 @@ func (f failure) name() string {
 	return short(f.Package) + " " + f.Test
 }
 
-// neverRetried are the tests whose subject is what must not be lost or left behind
-// when something breaks: one failure in a thousand runs is a defect.
+// What is never retried: tests, by name or package, whose subject is what must not be lost,
+// done twice or left behind when something breaks, and output that says so, or that tells
+// of a seed, which a retry would replace by a luckier one. There one failure in a thousand
+// runs is a defect.
 var (
-	neverRetried         = regexp.MustCompile(`Kill|Crash|Chaos|Simulat|PowerCut|Damage|Storm|Misbehav|Linearizab|Outage|Lost|Memory`)
-	neverRetriedPackages = regexp.MustCompile(`/(simulation|powercut|recovery|journal)$`)
+	neverRetriedTests = regexp.MustCompile(`Kill|Crash|Chaos|Simulat|PowerCut|Damage|Storm|Misbehav|Linearizab|Outage|Lost|Lose|` +
+		`Survive|Memory|Move|Death|Fenced|Frozen|Reattach|Restart|Clock|Destination|OnKafka|Commit|Erasure|Torn`)
+	neverRetriedPackages = regexp.MustCompile(`/(simulation|powercut|recovery|journal|eventlog|cluster|erasure)(/|$)`)
+	neverRetriedOutput   = regexp.MustCompile(`WARNING: DATA RACE|panic: |fatal error: |(?i)\bseed\b|are lost|not in the event store`)
 )
 
 // mayRetry reports whether a failure may be the fault of the test or of the machine.
 func mayRetry(f failure) bool {
 	return f.Test != "" &&
-		!neverRetried.MatchString(f.Test) &&
+		!neverRetriedTests.MatchString(f.Test) &&
 		!neverRetriedPackages.MatchString(f.Package) &&
-		!strings.Contains(f.Output, "WARNING: DATA RACE") &&
-		!strings.Contains(f.Output, "panic: ")
+		!neverRetriedOutput.MatchString(f.Output)
 }
 
 // lastPart is the end of an output that is too long to read.
