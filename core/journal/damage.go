@@ -124,7 +124,10 @@ func (l *ledger) add(r DamagedRange) (added uint64) {
 			continue
 		}
 		added -= min(k.Last, r.Last) - max(k.First, r.First) + 1
-		r.First, r.Last, r.Bytes, r.Found = min(k.First, r.First), max(k.Last, r.Last), max(k.Bytes, r.Bytes), k.Found
+		r.First, r.Last, r.Bytes = min(k.First, r.First), max(k.Last, r.Last), max(k.Bytes, r.Bytes)
+		if k.Found.Before(r.Found) { // not simply that of k: the range may join several
+			r.Found = k.Found
+		}
 	}
 	if len(kept) < maxRanges {
 		kept = append(kept, r)

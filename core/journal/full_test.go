@@ -280,6 +280,21 @@ func TestRoomWithinTheFileCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the guard takes appends again", func() bool { return appendOne() == "<nil>" })
+
+	// Appends use the free space up, which the journal notices while nothing else happens to the file.
+	taken := 0
+	eventually(t, "the guard refuses when the space in the file is used", func() bool {
+		data := make([]byte, 60_000)
+		_, _ = rand.Read(data)
+		_, err := j.Append(ctx, data)
+		if err == nil {
+			taken++
+		}
+		return code(err) == "journal_full"
+	})
+	if taken < 20 || taken > 60 {
+		t.Errorf("%d records of 60 kB were taken, want about as many as the file had free space for", taken)
+	}
 }
 
 func TestLimitBytesRefuses(t *testing.T) {

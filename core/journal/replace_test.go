@@ -166,6 +166,59 @@ func TestAMalformedFileWithoutSpaceForACopyNamesTheCommand(t *testing.T) {
 	}
 }
 
+// A copy needs as much space as the file and an eighth of it.
+func TestTheSpaceForACopyIsMeasured(t *testing.T) {
+	t.Parallel()
+	for missing, replaced := range []bool{true, false} {
+		t.Run(fmt.Sprintf("%d bytes are missing", missing), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fillFile(t, dir, 400, 440)
+			info, err := os.Stat(file(dir))
+			must(t, err)
+			free := info.Size() + info.Size()/8 - int64(missing)
+			j := open(t, testConfig(), dir, journal.Hooks{Space: func(string) (int64, int64, error) { return free, 1 << 40, nil }})
+			spoil(t, dir, lastLeaf)
+			_, err = j.Append(context.Background(), []byte("record"))
+			if s := stats(t, j); (err == nil) != replaced || (len(s.Incidents) == 1) != replaced {
+				t.Errorf("append with %d bytes free: %v, %d incidents", free, err, len(s.Incidents))
+			}
+		})
+	}
+}
+
+// A disk that damages the new file, too, must not be filled with copies.
+func TestAFileIsNotReplacedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), context.Background()
+	known := fillFile(t, dir, 400, 440)
+	cfg := testConfig()
+	cfg.MaxBytes = 1
+	j := open(t, cfg, dir, journal.Hooks{})
+	must(t, j.Commit(ctx, "reader", journal.Position{Seq: 200, Count: 200}))
+	must(t, j.Close(ctx))
+	j = open(t, cfg, dir, journal.Hooks{})
+	spoil(t, dir, lastLeaf)
+	data := noise(400)[:440]
+	seq, err := j.Append(ctx, data)
+	must(t, err)
+	known[seq] = data
+
+	spoil(t, dir, firstLeaf)
+	for range 3 {
+		if _, err := j.Trim(ctx); !fault.Is(err, fault.Unavailable) || !strings.Contains(fmt.Sprint(err), "guidon journal repair") {
+			t.Fatalf("retention on a second malformed page: %v, want unavailable with the command", err)
+		}
+	}
+	if kept, err := filepath.Glob(file(dir) + ".damaged-*"); err != nil || len(kept) == 0 || len(stats(t, j).Incidents) != 1 {
+		t.Errorf("%d files are kept, %d incidents, want those of one replacement (%v)", len(kept), len(stats(t, j).Incidents), err)
+	}
+	got, damaged := readAround(t, j)
+	if lost := known.checkAccount(t, got, damaged); lost == 0 || lost > 80 {
+		t.Errorf("lost %d of 401 records, want those of two pages", lost)
+	}
+}
+
 // A process may end at any moment of a replacement: the next start completes it.
 func TestAReplacementIsCompletedAtTheNextStart(t *testing.T) {
 	t.Parallel()

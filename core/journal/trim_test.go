@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/journal"
 )
@@ -136,6 +141,65 @@ func TestRetentionAfterAClockWasAhead(t *testing.T) {
 	w.pass(31 * time.Minute)
 	if n := trim(t, j); n != 603 {
 		t.Errorf("removed %d records, want all 603", n)
+	}
+}
+
+// TestRetentionOfAJournalThatBeginsAhead has no record with a right stamp before those of the leap.
+func TestRetentionOfAJournalThatBeginsAhead(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.MaxAge = time.Hour
+	w := &watch{run: time.Second}
+	j := open(t, cfg, t.TempDir(), journal.Hooks{Clock: w.hook})
+	w.jump(40 * 24 * time.Hour)
+	fill(t, j, 300, 10) // more than one step of retention reads
+	w.jump(-40 * 24 * time.Hour)
+	if n := trim(t, j); n != 0 {
+		t.Errorf("removed %d records, all of which are ahead", n)
+	}
+	fill(t, j, 1, 10) // its time is the best guess for all of them
+	w.pass(50 * time.Minute)
+	if n := trim(t, j); n != 0 {
+		t.Errorf("removed %d records that are 50 minutes old", n)
+	}
+	fill(t, j, 1, 10)
+	w.pass(11 * time.Minute)
+	if n := trim(t, j); n != 301 {
+		t.Errorf("removed %d records, want the 301 that are older than an hour", n)
+	}
+}
+
+// The log says once that retention fails, and once that it works again.
+func TestFailingRetentionIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	var failures atomic.Int64
+	logged, logs := observer.New(zap.InfoLevel)
+	cfg := testConfig()
+	cfg.MaxBytes, cfg.TrimInterval = 1, time.Millisecond
+	j, err := journal.OpenHooked(cfg, t.TempDir(), zap.New(logged), nil, journal.Hooks{BeforeCommit: func(appends int) error {
+		if appends == 0 && broken.Load() {
+			failures.Add(1)
+			return errors.New("input/output error")
+		}
+		return nil
+	}})
+	must(t, err)
+	fill(t, j, 1, 10)
+	eventually(t, "retention removes a record", func() bool { return stats(t, j).Records == 0 })
+	if n := logs.Len(); n != 0 {
+		t.Errorf("retention that works logs %v", logs.All())
+	}
+
+	broken.Store(true)
+	fill(t, j, 1, 10)
+	eventually(t, "retention fails a few times", func() bool { return failures.Load() >= 3 })
+	broken.Store(false)
+	eventually(t, "retention removes the second record", func() bool { return stats(t, j).Records == 0 })
+	eventually(t, "retention logs that it works", func() bool { return logs.FilterMessageSnippet("works again").Len() > 0 })
+	must(t, j.Close(context.Background())) // is no failure of retention
+	if failed := logs.FilterMessageSnippet("retention failed").Len(); failed != 1 || logs.Len() != 2 {
+		t.Errorf("logged %v, want one failure and one end of it", logs.All())
 	}
 }
 
