@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/guidonhq/guidon/core/journal/format"
 )
 
@@ -241,6 +243,51 @@ func TestTailKeepsTheNewestBytes(t *testing.T) {
 					t.Fatalf("seed %d: after %d: %v, want %v", seed, after, seqs, want)
 				}
 			}
+		}
+	}
+}
+
+// TestTrimDue checks which rounds of retention look into the file.
+func TestTrimDue(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for _, drop := range []bool{false, true} {
+		cfg := DefaultConfig()
+		cfg.MaxBytes, cfg.MaxAge, cfg.MinFreeBytes, cfg.TrimInterval, cfg.DropUnread = 10, 0, 0, time.Hour, drop
+		j, err := open(cfg, t.TempDir(), zap.NewNop(), nil, hooks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string, want bool) {
+			t.Helper()
+			if got := j.trimDue(); got != want {
+				t.Errorf("drop_unread %v, %s: due %v", drop, when, got)
+			}
+		}
+		succeed := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		check("without records", false)
+		_, err = j.Register(ctx, "reader", Begin)
+		succeed(err)
+		for range 3 {
+			check("within the bounds", false)
+			_, err = j.Append(ctx, make([]byte, 4))
+			succeed(err)
+		}
+		check("too much that a reader needs", drop)
+		succeed(j.Commit(ctx, "reader", Position{Seq: 1}))
+		check("too much that is read", true)
+		_, err = j.Trim(ctx)
+		succeed(err)
+		check("after a round", false)
+		succeed(j.Close(ctx))
+		if err := j.enter(); err != errClosing {
+			t.Errorf("a closed journal: %v", err)
 		}
 	}
 }

@@ -159,6 +159,19 @@ func TestFullQueueRefuses(t *testing.T) {
 	}
 }
 
+// A record that is larger than the queue may be is taken while nothing else waits.
+func TestALargeRecordFitsAnEmptyQueue(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.MaxQueueBytes = 100
+	j := open(t, cfg, t.TempDir(), journal.Hooks{})
+	for range 2 {
+		if _, err := j.Append(context.Background(), make([]byte, 101)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTooLargeARecordIsRefused(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
