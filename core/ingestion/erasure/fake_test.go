@@ -124,6 +124,15 @@ func (l *fakeLog) addRequests(n int) {
 	_ = l.Append(context.Background(), parts) // returns nil
 }
 
+// addRecords appends records of a size.
+func (l *fakeLog) addRecords(n, size int) {
+	parts := make([]eventlog.Part, n)
+	for i := range parts {
+		parts[i].Data = make([]byte, size)
+	}
+	_ = l.Append(context.Background(), parts) // returns nil
+}
+
 // addErasure appends the record of an erasure and returns its number.
 func (l *fakeLog) addErasure(tb testing.TB, id string, distinctIDs ...string) uint64 {
 	tb.Helper()
