@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
