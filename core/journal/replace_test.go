@@ -187,6 +187,26 @@ func TestTheSpaceForACopyIsMeasured(t *testing.T) {
 	}
 }
 
+// A copy that cannot take the place of the file replaces nothing: the records stay readable.
+func TestAReplacementThatFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	known := fillFile(t, dir, 400, 440)
+	j := open(t, testConfig(), dir, journal.Hooks{})
+	spoil(t, dir, lastLeaf)
+	must(t, os.MkdirAll(filepath.Join(file(dir)+".next", "in the way"), 0o700))
+	if _, err := j.Append(context.Background(), []byte("record")); !fault.Is(err, fault.Unavailable) || !strings.Contains(fmt.Sprint(err), "guidon journal repair") {
+		t.Errorf("append: %v, want unavailable with the command", err)
+	}
+	if s := stats(t, j); len(s.Incidents) > 0 {
+		t.Errorf("incidents %+v of a file that was not replaced", s.Incidents)
+	}
+	got, damaged := readAround(t, j)
+	if lost := known.checkAccount(t, got, damaged); lost == 0 || lost > 40 {
+		t.Errorf("lost %d of 400 records, want those of one page", lost)
+	}
+}
+
 // A disk that damages the new file, too, must not be filled with copies.
 func TestAFileIsNotReplacedAgainAtOnce(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/journal"
@@ -27,6 +28,34 @@ func TestLagIsKnownWithoutTheData(t *testing.T) {
 	got := stats(t, open(t, cfg, dir, journal.Hooks{})).Readers[0]
 	if got.Lag != 3 || got.Bytes != 1500 || got.OldestAt.IsZero() || got != intact {
 		t.Errorf("%+v without the data, %+v with it", got, intact)
+	}
+}
+
+// The lag of a reader before a damaged block of several records is about as large as their share of all.
+func TestLagBeforeADamagedBlock(t *testing.T) {
+	t.Parallel()
+	dir, g := t.TempDir(), newGate()
+	cfg := testConfig()
+	cfg.TailBytes = 0
+	j := open(t, cfg, dir, journal.Hooks{BeforeCommit: g.hook})
+	first := g.hold(t, j)
+	errs, wait := appendMany(j, 5)
+	waiting(t, j, 5)
+	for range 4 { // both groups, and the cursor
+		g.pass <- struct{}{}
+	}
+	wait()
+	must(t, errors.Join(append(errs, <-first)...))
+	_, err := j.Register(context.Background(), "reader", journal.Begin)
+	must(t, err)
+	g.pass <- struct{}{}
+	must(t, j.Commit(context.Background(), "reader", journal.Position{Seq: 1}))
+	must(t, j.Close(context.Background()))
+	query(t, file(dir), "UPDATE blocks SET crc = crc + 1 WHERE n = 5")
+
+	s := stats(t, open(t, cfg, dir, journal.Hooks{}))
+	if r := s.Readers[0]; r.Lag != 5 || r.Bytes != s.Bytes*5/6 || !r.OldestAt.IsZero() {
+		t.Errorf("%+v, want a lag of 5 of 6 records and a share of %d bytes", r, s.Bytes)
 	}
 }
 
