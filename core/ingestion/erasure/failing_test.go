@@ -286,11 +286,13 @@ func TestRecoverNextIsBounded(t *testing.T) {
 		name               string
 		records, size, per int // of the log; records of a read
 		saveRecords        int
-		want               []int // records read by each step
+		missing            uint64 // records that the log had and has lost
+		want               []int  // records read by each step
 	}{
-		{"by records", 20, 10, 4, 8, []int{8, 8, 4}},
-		{"by bytes", 10, saveBytes/4 + 1, 1, 100, []int{4, 4, 2}},
-		{"the end", 8, 10, 4, 8, []int{8, 0}},
+		{"by records", 20, 10, 4, 8, 0, []int{8, 8, 4}},
+		{"by bytes", 10, saveBytes/4 + 1, 1, 100, 0, []int{4, 4, 2}},
+		{"the end", 8, 10, 4, 8, 0, []int{8, 0}},
+		{"lost records", 10, 10, 4, 8, 5, []int{8, 2}},
 	} {
 		l := &fakeLog{id: "bounded " + c.name, limit: c.per}
 		l.addRecords(c.records, c.size)
@@ -299,7 +301,7 @@ func TestRecoverNextIsBounded(t *testing.T) {
 		s := newScan(1, 0)
 		l.reads()
 		for i, want := range c.want {
-			end, err := p.recoverNext(t.Context(), s, l.last())
+			end, err := p.recoverNext(t.Context(), s, l.last()+c.missing)
 			if err != nil {
 				t.Fatal(err)
 			}

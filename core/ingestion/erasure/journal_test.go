@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -409,30 +410,36 @@ func (h *journalHistory) check() {
 	}
 
 	// Events behind what all readers have passed.
-	if h.s.journalID() != "" {
-		end := h.s.Begin()
-		for project := range int64(3) {
-			for _, id := range append(slices.Clone(modelIDs), "late") {
-				m := h.marks[modelID{project, id}]
-				for _, seq := range []uint64{h.passed + 1, m.personSeq - min(1, m.personSeq), m.personSeq, m.eventsSeq - min(1, m.eventsSeq), m.eventsSeq, h.j.log.last() + 1} {
-					if seq <= h.passed || len(h.open) > 0 {
-						continue // open erasures may have marks
-					}
-					want := Keep
-					switch {
-					case seq < m.eventsSeq:
-						want = DropData
-					case seq < m.personSeq:
-						want = Detach
-					}
-					if got := h.s.Verdict(project, id, seq); got != want || h.s.Dropped(project, id, seq) != (want == DropData) {
-						h.t.Errorf("project %d, %q, record %d: verdict %d, want %d of %+v", project, id, seq, got, want, m)
-					}
+	if id := h.s.journalID(); id != h.j.log.id {
+		h.t.Errorf("the service works for the journal %q", id)
+	}
+	end := h.s.Begin()
+	for k, m := range h.marks {
+		if m.personSeq > h.passed && (!h.s.Any() || !h.s.Concerns(k.project)) {
+			h.t.Errorf("readers may meet events of %+v: any %v, of its project %v", k, h.s.Any(), h.s.Concerns(k.project))
+		}
+	}
+	for project := range int64(3) {
+		for _, id := range append(slices.Clone(modelIDs), "late") {
+			m := h.marks[modelID{project, id}]
+			for _, seq := range []uint64{h.passed + 1, m.personSeq - min(1, m.personSeq), m.personSeq, m.eventsSeq - min(1, m.eventsSeq), m.eventsSeq, h.j.log.last() + 1} {
+				if seq <= h.passed || len(h.open) > 0 {
+					continue // open erasures may have marks
+				}
+				want := Keep
+				switch {
+				case seq < m.eventsSeq:
+					want = DropData
+				case seq < m.personSeq:
+					want = Detach
+				}
+				if got := h.s.Verdict(project, id, seq); got != want || h.s.Dropped(project, id, seq) != (want == DropData) {
+					h.t.Errorf("project %d, %q, record %d: verdict %d, want %d of %+v", project, id, seq, got, want, m)
 				}
 			}
 		}
-		end()
 	}
+	end()
 	if len(h.open) > 0 {
 		return
 	}
@@ -494,7 +501,8 @@ func TestRequestsOnAJournal(t *testing.T) {
 		var mu sync.Mutex
 		var full error
 		j.onAppend = func() error { mu.Lock(); defer mu.Unlock(); return full }
-		s := New(d, j, p, zap.NewNop())
+		logged, logs := observer.New(zap.WarnLevel)
+		s := New(d, j, p, zap.New(logged))
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if err := s.Erase(ended, persons.Removal{ProjectID: 1, DistinctIDs: []string{"x"}}); !errors.Is(err, context.Canceled) {
@@ -511,6 +519,15 @@ func TestRequestsOnAJournal(t *testing.T) {
 			t.Errorf("answered after %d removals, with the verdict %d", p.removed["u"], s.Verdict(1, "u", 0))
 		}
 
+		waitFor(t, func() bool { // the first round of the job ends, whose statements may still run
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.processing) == 0 && len(s.waiting) == 0
+		})
+		if logs.Len() > 0 {
+			t.Errorf("logged without a failure: %+v", logs.All())
+		}
+
 		mu.Lock()
 		full = fault.New(fault.Unavailable, "journal_full", "The journal is full.")
 		mu.Unlock()
@@ -518,6 +535,7 @@ func TestRequestsOnAJournal(t *testing.T) {
 		if f := fault.From(err); f == nil || f.Kind != fault.Unavailable || f.Code != "erasure_pending" || f.RetryAfter <= 0 {
 			t.Errorf("while the journal is full: %v, want erasure_pending and a time to come back", err)
 		}
+		waitFor(t, func() bool { return logs.FilterMessage("erasure delayed").Len() > 0 })
 		mu.Lock()
 		full = nil
 		mu.Unlock()

@@ -310,6 +310,19 @@ func TestPositionAfterRestore(t *testing.T) {
 	}
 }
 
+// Without a cursor, the position is written if the scan began at the oldest record.
+func TestPositionWithoutACursor(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[uint64]uint64{0: 30, 3: 0} {
+		d, l := dbtest.SQLite(t), &fakeLog{id: "log/0"}
+		l.addRequests(30)
+		takeOver(t, newOwner(d, l, &fakePersons{}, nil, 10), after)
+		if at := storedPosition(t, d, l); at.seq != want {
+			t.Errorf("behind record %d: the position is %d, want %d", after, at.seq, want)
+		}
+	}
+}
+
 // ScanAhead ends with its context.
 func TestScanAheadEnds(t *testing.T) {
 	t.Parallel()
