@@ -285,9 +285,50 @@ func TestTrimDue(t *testing.T) {
 		_, err = j.Trim(ctx)
 		succeed(err)
 		check("after a round", false)
+
+		// A search for damage that begins behind what retention has removed meanwhile finds none.
+		for _, after := range []uint64{0, j.newest(), j.newest() + 1} {
+			if err := j.locate(ctx, after, format.ErrMissing); err != nil {
+				t.Errorf("damage after record %d: %v", after, err)
+			}
+		}
 		succeed(j.Close(ctx))
 		if err := j.enter(); err != errClosing {
 			t.Errorf("a closed journal: %v", err)
 		}
+	}
+}
+
+// TestProbeIsDue checks how long a probe of a full disk waits.
+func TestProbeIsDue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wrote                bool
+		need, free, reusable int64
+		wantProbe, wantGone  bool
+	}{
+		{false, 0, 0, 0, false, true},
+		{true, 0, 0, 0, true, false},
+		{true, 100, 100, 0, true, false},
+		{true, 100, 40, 60, true, false},
+		{true, 100, 40, 59, false, false},
+		{true, 100, 0, 99, false, false},
+	} {
+		h := health{log: zap.NewNop(), index: &index{free: c.reusable}, space: func(string) (int64, int64, error) { return c.free, 1 << 40, nil }}
+		r := &refusal{fault: errFull, wrote: c.wrote, need: c.need}
+		h.refuse(r)
+		probe := h.check()
+		if (probe == r) != c.wantProbe || probe != nil && probe != r || (h.refusal() == nil) != c.wantGone {
+			t.Errorf("%+v: probe %v, refusal %v", c, probe, h.refusal())
+		}
+	}
+
+	// A group that did not fit a full disk is the measure.
+	h := health{log: zap.NewNop(), index: &index{}}
+	h.recordWriteFailure(errFull, 50)
+	full := h.state.Load()
+	h.recordWriteFailure(errUnavailable, 50)
+	if broken := h.state.Load(); full.need != 100 || !full.wrote || broken.need != 0 || !broken.wrote {
+		t.Errorf("full: %+v, broken: %+v", full, broken)
 	}
 }
