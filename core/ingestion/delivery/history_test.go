@@ -232,6 +232,9 @@ func (h *history) finish() {
 		h.t.Errorf("status %+v (%v)", all, err)
 	}
 	h.stop(h.s)
+	if h.sink.caller != h.sink.number {
+		h.t.Errorf("instance %d of the sink got the last events, want %d", h.sink.caller, h.sink.number)
+	}
 	h.compare()
 	for _, problem := range h.sink.problems {
 		h.t.Error(problem)
@@ -534,7 +537,21 @@ func (s *changingSinks) set(list ...Sink) {
 }
 
 // historySink is a sink that stores events, and fails in every way that the contract allows.
-type historySink struct{ *historyStore }
+type historySink struct {
+	*historyStore
+
+	number int // of the instance
+}
+
+func (s *historySink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+	s.mu.Lock()
+	if s.number < s.caller {
+		s.problem("instance %d was called after instance %d", s.number, s.caller)
+	}
+	s.caller = s.number
+	s.mu.Unlock()
+	return s.write(ctx, b)
+}
 
 // historyStore is what the instances of a sink share.
 type historyStore struct {
@@ -543,6 +560,7 @@ type historyStore struct {
 	mu        sync.Mutex
 	r         *rand.Rand // nil: nothing fails but what never succeeds
 	session   uint64
+	caller    int // the instance that was called last
 	calls     int
 	inFlight  int
 	stored    []string
@@ -558,15 +576,16 @@ type stagedEvent struct {
 }
 
 func newHistorySink(props sdk.SinkProperties, seed uint64) *historySink {
-	return &historySink{&historyStore{
+	store := &historyStore{
 		props: props, r: rand.New(rand.NewPCG(seed, 3)), session: 1, content: map[string]string{}, forbidden: map[string]bool{},
-	}}
+	}
+	return &historySink{historyStore: store}
 }
 
 // replacement is a new instance with the same store, as after a change of the settings.
 func (s *historySink) replacement() *historySink {
 	s.reopen()
-	return &historySink{s.historyStore}
+	return &historySink{s.historyStore, s.number + 1}
 }
 
 func (s *historyStore) Name() string                    { return "test" }
@@ -641,7 +660,7 @@ func (s *historyStore) begin(b *sdk.Batch, names []string) {
 	}
 }
 
-func (s *historyStore) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+func (s *historyStore) write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	names := strings.Fields(namesOf(b))
 	s.mu.Lock()
 	s.begin(b, names)

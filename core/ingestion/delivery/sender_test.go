@@ -486,3 +486,72 @@ type forgivingSink struct {
 }
 
 func (s *forgivingSink) ForgiveExits() { *s.forgiven++ }
+
+// The window shrinks while the sink is throttled or late, and grows when it takes batches again.
+func TestWindowFollowsCalls(t *testing.T) {
+	t.Parallel()
+	var answers []*sdk.Error
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if len(answers) == 0 {
+			return sdk.WriteResult{Outcome: sdk.Committed}, nil
+		}
+		failure := answers[0]
+		answers = answers[1:]
+		return sdk.WriteResult{Outcome: sdk.Rejected, Err: failure}, nil
+	}})
+	s.window.Within(10)
+	for _, c := range []struct {
+		answers []*sdk.Error
+		want    int
+	}{
+		{nil, 10},
+		{[]*sdk.Error{sdk.Errorf(sdk.ClassTransient, "busy", "no")}, 10},
+		{[]*sdk.Error{{Class: sdk.ClassThrottled, Code: "slow", RetryAfter: time.Nanosecond}}, 7},
+	} {
+		answers = c.answers
+		if err := s.send(testBatch("a"), 0, 1, s.newRetryState()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.window.Current(); got != c.want {
+			t.Errorf("after %v: %d, want %d", c.answers, got, c.want)
+		}
+	}
+}
+
+// A dead letter has the sequence number under which the sink was sent its event, however it was found.
+func TestNumbersOfFoundDeadLetters(t *testing.T) {
+	t.Parallel()
+	for name, class := range map[string]sdk.Class{"rejected": sdk.ClassPermanent, "unsupported": sdk.ClassUnsupported, "panics": sdk.ClassInternal} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sent := map[string]uint64{}
+			s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+				names := strings.Fields(namesOf(b))
+				for i, name := range names {
+					sent[name] = b.FirstSeq + uint64(i)
+				}
+				if strings.Contains(namesOf(b), "bad") {
+					return reject(class, "no")
+				}
+				return sdk.WriteResult{Outcome: sdk.Committed}, nil
+			}})
+			b := testBatch("a", "bad1", "c", "d", "e", "bad2", "g")
+			b.firstSeq = 41
+			if err := s.send(b, 0, 7, s.newRetryState()); err != nil {
+				t.Fatal(err)
+			}
+			list, _, err := deadletter.NewService(s.db, s.limits, nil).List(t.Context(), 1, deadletter.Filter{}, 100, 0)
+			if err != nil || len(list) != 2 {
+				t.Fatalf("%d dead letters (%v), want 2", len(list), err)
+			}
+			for _, e := range list {
+				if want := map[string]uint64{"bad1": 42, "bad2": 46}[e.Event]; e.Seq != want || sent[e.Event] != want {
+					t.Errorf("%s has the number %d and was sent as %d, want %d", e.Event, e.Seq, sent[e.Event], want)
+				}
+			}
+			if sent["a"] != 41 || sent["g"] != 47 || s.stats.Delivered() != 5 {
+				t.Errorf("sent %v, %d delivered", sent, s.stats.Delivered())
+			}
+		})
+	}
+}
