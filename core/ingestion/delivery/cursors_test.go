@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
@@ -72,5 +73,49 @@ func TestCursorsOpenAndCloseAnImport(t *testing.T) {
 	}
 	if _, ok := log.readers["historical/sink/test"]; ok || c.historical != nil {
 		t.Errorf("not closed: %v", log.readers)
+	}
+}
+
+// What a reader has received counts for the end of an import, and for how far an import is read.
+func TestReceivedChunks(t *testing.T) {
+	t.Parallel()
+	c := testCursors(t, logOf())
+	at := func(seq uint64) journal.Position { return journal.Position{Seq: seq} }
+	for _, step := range []struct {
+		chunk      chunk
+		lastEvents uint64
+	}{
+		{chunk{end: at(3)}, 0}, // records without events for this reader
+		{chunk{end: at(5), batches: []*batch{{}}}, 5},
+		{chunk{end: at(6)}, 5},
+		{chunk{end: at(8), filtered: 1}, 8}, // its cursor is committed
+	} {
+		c.onReceived(c.live, &step.chunk)
+		if c.live.received != step.chunk.end || c.live.lastEvents != at(step.lastEvents) {
+			t.Errorf("after %+v: received through %+v, events through %+v", step.chunk, c.live.received, c.live.lastEvents)
+		}
+	}
+
+	if _, ok := c.openHistorical(at(2), 7); !ok {
+		t.Fatal("not opened")
+	}
+	c.onReceived(c.historical, &chunk{end: at(4)})
+	if got := c.live.received; got != at(8) {
+		t.Errorf("the live reader is at %+v after a chunk of the import", got)
+	}
+	readable := func(after uint64) bool {
+		log := &reader.Bounded{Log: logOf(9, 10, 11), Bound: c.historical.bound}
+		records, err := log.Read(t.Context(), after, 10, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(records) > 0
+	}
+	if readable(8) {
+		t.Error("the import is read beyond the live reader")
+	}
+	c.onReceived(c.live, &chunk{end: at(10)})
+	if !readable(8) || !readable(9) || readable(10) {
+		t.Errorf("the import is read behind 8, 9 and 10: %v, %v, %v", readable(8), readable(9), readable(10))
 	}
 }
