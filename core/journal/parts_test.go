@@ -332,3 +332,76 @@ func TestProbeIsDue(t *testing.T) {
 		t.Errorf("full: %+v, broken: %+v", full, broken)
 	}
 }
+
+// TestQueueCountsWhatWaits compares a queue with a plain list of requests.
+func TestQueueCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		q := newQueue(6, 100)
+		var model []*request
+		sizes := func(list []*request) (bytes, urgent int) {
+			for _, r := range list {
+				bytes += len(r.data)
+				if !r.lazy {
+					urgent++
+				}
+			}
+			return bytes, urgent
+		}
+		for range 60 {
+			switch n := rnd.IntN(10); {
+			case n < 5:
+				r := &request{data: make([]byte, rnd.IntN(60))}
+				if rnd.IntN(3) == 0 {
+					r.job, r.data, r.lazy = &job{}, nil, rnd.IntN(2) == 0
+				}
+				bytes, _ := sizes(model)
+				fits := r.job != nil || len(model) == 0 || len(model) < 6 && bytes+len(r.data) <= 100
+				if err := q.enqueue(r); (err == nil) != fits {
+					t.Fatalf("seed %d: %d bytes behind %d requests with %d: %v", seed, len(r.data), len(model), bytes, err)
+				}
+				if fits {
+					model = append(model, r)
+				}
+			case n < 7 && len(model) > 0:
+				i := rnd.IntN(len(model))
+				r := model[i]
+				model = slices.Delete(slices.Clone(model), i, i+1)
+				if !q.withdraw(r) || q.withdraw(r) {
+					t.Fatalf("seed %d: a request that waits is withdrawn once", seed)
+				}
+			default:
+				most, bytes, taken := 1+rnd.IntN(4), rnd.IntN(100), 0
+				for size := 0; taken < len(model) && (taken == 0 || taken < most && size+len(model[taken].data) <= bytes); taken++ {
+					size += len(model[taken].data)
+				}
+				got := q.takeGroup(nil, most, bytes)
+				if !slices.Equal(got, model[:taken]) {
+					t.Fatalf("seed %d: took %d requests, want %d", seed, len(got), taken)
+				}
+				model = slices.Clone(model[taken:])
+			}
+			bytes, urgent := sizes(model)
+			if q.bytes != bytes || q.urgent != urgent || !slices.Equal(q.waiting, model) {
+				t.Fatalf("seed %d: %d requests, %d bytes, %d urgent; want %d, %d, %d", seed, len(q.waiting), q.bytes, q.urgent, len(model), bytes, urgent)
+			}
+			if urgent > 0 && !q.wait() {
+				t.Fatalf("seed %d: an open queue has ended", seed)
+			}
+		}
+		q.close()
+		if err := q.enqueue(&request{}); err != errClosing {
+			t.Fatalf("a closed queue: %v", err)
+		}
+		for len(model) > 0 {
+			if !q.wait() {
+				t.Fatalf("seed %d: the queue ends before %d requests", seed, len(model))
+			}
+			model = model[len(q.takeGroup(nil, 2, 100)):]
+		}
+		if q.wait() {
+			t.Fatalf("seed %d: a closed queue without requests has not ended", seed)
+		}
+	}
+}

@@ -355,3 +355,29 @@ func TestComparedWithANewerDatabaseTheJournalSkipsItsNumbers(t *testing.T) {
 		})
 	}
 }
+
+// The numbers that a journal skips stay skipped when it is opened again before the next append.
+func TestSkippedNumbersAreDurable(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []bool{false, true} {
+		dir, cfg, ctx := t.TempDir(), testConfig(), context.Background()
+		cfg.MaxBytes = 1
+		fillFile(t, dir, 20, 100)
+		j := open(t, cfg, dir, journal.Hooks{})
+		if empty {
+			must(t, j.Commit(ctx, "reader", journal.Position{Seq: 20, Count: 20}))
+			trim(t, j)
+		}
+		must(t, j.(journal.Comparer).Compare(ctx, stats(t, j).ID, 33))
+		must(t, j.Close(ctx))
+		must(t, os.Remove(filepath.Join(dir, "journal", journal.MarkName))) // it names the number, too
+		j = open(t, cfg, dir, journal.Hooks{})
+		s := stats(t, j)
+		if len(s.Incidents) != 1 || empty && s.Last != 33 {
+			t.Errorf("empty %v: last %d, incidents %+v, want 33 and one", empty, s.Last, s.Incidents)
+		}
+		if seq, err := j.Append(ctx, []byte("new")); err != nil || seq != 34 {
+			t.Errorf("empty %v: the new record has the number %d (%v), want 34", empty, seq, err)
+		}
+	}
+}
