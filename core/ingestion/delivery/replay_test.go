@@ -3,15 +3,19 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
@@ -228,5 +232,93 @@ func TestErasuresAreKnownBeforeEvents(t *testing.T) {
 	}
 	if len(sent) > 0 {
 		t.Errorf("%d further calls", len(sent))
+	}
+}
+
+// countedSink has a delivery section.
+type countedSink struct{ *scriptedSink }
+
+func (countedSink) Delivery() (settings.Delivery, error) {
+	return settings.Delivery{Events: settings.EventFilter{Exclude: []string{"noise"}}}, nil
+}
+
+// TestDeliveriesAreCounted checks the metrics and the status of a short story.
+func TestDeliveriesAreCounted(t *testing.T) {
+	t.Parallel()
+	log, erased := steadyLog(), &erasedIDs{}
+	log.addEvents("a", "noise", "poison", "busy")
+	log.add(journal.Record{}, true)
+	log.addEvents("b")
+	rec := event.Record{ReceivedAt: time.Now(), ProjectID: 1, RequestID: [16]byte{7}, Items: []byte(`[{"event":"c","distinct_id":"gone"},{"event":"d","distinct_id":"u"}]`)}
+	log.add(journal.Record{Data: rec.Append(nil)}, false)
+	erased.add("gone", log.last()+1)
+
+	busy := true
+	sink := countedSink{&scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		names := strings.Fields(namesOf(b))
+		if busy {
+			busy = false
+			return reject(sdk.ClassTransient, "busy")
+		}
+		if i := slices.Index(names, "poison"); i >= 0 {
+			return b.Partial(sdk.Failure{Index: i, Err: sdk.Errorf(sdk.ClassPermanent, "constraint", "no")}), nil
+		}
+		return b.Committed(), nil
+	}}}
+	logged, logs := observer.New(zap.WarnLevel)
+	reg := prometheus.NewRegistry()
+	cfg := DefaultConfig()
+	cfg.Start, cfg.RetryMin, cfg.RetryMax, cfg.Linger = "begin", time.Millisecond, 3*time.Millisecond, time.Millisecond
+	s, err := NewService(cfg, event.DefaultLimits(), log, dbtest.SQLite(t), listedSinks{sink}, NewMetrics(reg), deadletter.NewMetrics(reg), zap.New(logged))
+	must(t, err)
+	s.RespectErasures(erased)
+	must(t, s.Start(t.Context()))
+	eventually(t, "the cursor is at the end", func() bool { at, _ := log.position("sink/test"); return at.Seq == log.last() })
+	eventually(t, "it is idle", func() bool { return s.StatusOf(nil)[0].State == "idle" })
+	got := s.StatusOf(nil)[0]
+	must(t, s.Stop(context.Background()))
+	if got.Delivered != 4 || got.DeadLetters != 2 || got.Filtered != 2 || got.InFlight != 0 || got.StagedEvents != 0 || got.LastErrorAt == nil {
+		t.Errorf("status %+v", got)
+	}
+
+	for message, want := range map[string]int{"sinks not registered at the journal; retrying": 0, "sink write failed; retrying": 1, "event dead-lettered": 1} {
+		if got := logs.FilterMessage(message).Len(); got != want {
+			t.Errorf("logged %q %d times, want %d", message, got, want)
+		}
+	}
+
+	families, err := reg.Gather()
+	must(t, err)
+	counted := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "guidon_ingestion_")
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			counted[name] += m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+		}
+	}
+	calls := 0.0
+	for name, n := range counted {
+		if strings.HasPrefix(name, "deliver_calls_total ") {
+			calls += n
+		}
+	}
+	for name, want := range map[string]float64{
+		"deliver_events_total test":                4,
+		"deliver_skipped_events_total erased test": 1,
+		"deliver_skipped_events_total event test":  1,
+		"dead_letters_total sink/test":             2,
+		"deliver_empty_flushes_total test":         0,
+		"deliver_calls_total partial test":         1,
+		"deliver_calls_total transient test":       1,
+	} {
+		if counted[name] != want {
+			t.Errorf("%s is %v, want %v: %v", name, counted[name], want, counted)
+		}
+	}
+	if counted["deliver_batch_events test"] < 5 || counted["deliver_seconds test"] <= 0 || calls < 3 {
+		t.Errorf("calls are counted as %v", counted)
 	}
 }
