@@ -46,6 +46,7 @@ func TestDeliveryHistories(t *testing.T) {
 					t: t, r: rand.New(rand.NewPCG(seed, uint64(len(name)))), d: dbtest.SQLite(t), log: newLiveLog(), erased: &erasedIDs{},
 					sink: newHistorySink(props, seed), sinks: &changingSinks{changed: make(chan struct{})}, events: map[string]historyEvent{},
 				}
+				h.sink.log = h.log
 				h.sinks.set(h.sink)
 				h.start()
 				for range 40 {
@@ -567,6 +568,7 @@ type historyStore struct {
 	staged    []stagedEvent
 	content   map[string]string // of batches, by id
 	forbidden map[string]bool   // erased while nothing was sent
+	log       *liveLog
 	problems  []string
 }
 
@@ -647,6 +649,9 @@ func (s *historyStore) begin(b *sdk.Batch, names []string) {
 	}
 	if len(names) == 0 || len(names) > s.props.MaxEvents || b.LastSeq-b.FirstSeq+1 != uint64(len(names)) || b.FirstSeq == 0 || b.Attempt == 0 {
 		s.problem("a batch of %d events from %d to %d, attempt %d", len(names), b.FirstSeq, b.LastSeq, b.Attempt)
+	}
+	if at, _ := s.log.position("sink/test"); b.FirstSeq <= at.Count && !strings.HasPrefix(names[0], "replay") {
+		s.problem("a batch from number %d, while %d are settled", b.FirstSeq, at.Count)
 	}
 	content := strings.Join(names, " ")
 	if before, ok := s.content[fmt.Sprint(b.ID)]; ok && before != content {

@@ -1,17 +1,23 @@
 package delivery
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // listedSinks is a node with a fixed list of sinks.
@@ -119,5 +125,121 @@ func TestPausesOfSinks(t *testing.T) {
 	}
 	if !errors.Is(d.Pause(t.Context(), "other", "x"), ErrNoSink) || !errors.Is(d.Resume(t.Context(), "other"), ErrNoSink) || d.Paused("other") != nil {
 		t.Error("a sink that is not configured is paused")
+	}
+}
+
+// A pause is known again after a restart, before anything is sent.
+func TestPauseSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	d, log := dbtest.SQLite(t), steadyLog()
+	sent := make(chan string, 10)
+	sink := &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		sent <- namesOf(b)
+		return b.Committed(), nil
+	}}
+	s := startService(t, d, log, sink)
+	eventually(t, "a sink without events is idle", func() bool { return s.StatusOf(nil)[0].State == "idle" })
+	if err := s.Pause(t.Context(), "test", "maintenance"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.addEvents("a")
+
+	s = startService(t, d, log, sink)
+	eventually(t, "the pause is known", func() bool { return s.Paused("test") != nil })
+	if got := s.StatusOf(nil)[0]; got.State != "paused" || got.Paused == nil || got.Paused.Reason != "maintenance" || len(sent) > 0 {
+		t.Errorf("%d calls, status %+v", len(sent), got)
+	}
+	if err := s.Resume(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-sent; got != "a" {
+		t.Errorf("sent %q", got)
+	}
+	if at, _ := log.position("sink/test"); at.Count > 1 {
+		t.Errorf("the cursor is at %+v", at)
+	}
+}
+
+// Staged events are flushed when the oldest is old enough, also if no other event comes.
+func TestStagedEventsAreFlushedByTheirAge(t *testing.T) {
+	t.Parallel()
+	reasons := make(chan sdk.FlushReason, 10)
+	sink := &flushingSink{scriptedSink: scriptedSink{
+		current: 1, write: func(*sdk.Batch) (sdk.WriteResult, error) { return sdk.WriteResult{Outcome: sdk.Staged}, nil },
+	}, reasons: reasons}
+	sink.age.Store(int64(5 * time.Millisecond))
+	log := steadyLog()
+	s := startService(t, dbtest.SQLite(t), log, sink)
+	log.addEvents("a", "b")
+	if got := <-reasons; got != sdk.FlushTimer {
+		t.Errorf("flushed for the reason %v", got)
+	}
+	eventually(t, "the cursor is at the end", func() bool { at, _ := log.position("sink/test"); return at.Seq == 1 && at.Count == 2 })
+	if got := s.StatusOf(nil)[0]; got.StagedEvents != 0 || got.Delivered != 2 {
+		t.Errorf("status %+v", got)
+	}
+
+	// What is staged when the delivery stops is flushed, too.
+	sink.age.Store(int64(time.Hour))
+	log.addEvents("c")
+	eventually(t, "an event is staged", func() bool { return s.StatusOf(nil)[0].StagedEvents == 1 })
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-reasons; got != sdk.FlushShutdown {
+		t.Errorf("flushed for the reason %v", got)
+	}
+	if at, _ := log.position("sink/test"); at.Count != 3 {
+		t.Errorf("the cursor is at %+v after the stop", at)
+	}
+}
+
+// flushingSink commits everything and tells why it was asked to.
+type flushingSink struct {
+	scriptedSink
+
+	age     atomic.Int64
+	reasons chan sdk.FlushReason
+}
+
+func (s *flushingSink) Properties() sdk.SinkProperties {
+	return sdk.SinkProperties{Commit: sdk.CommitOnFlush, MaxStagedAge: time.Duration(s.age.Load())}
+}
+
+func (s *flushingSink) Flush(_ context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
+	s.reasons <- reason
+	return sdk.FlushResult{CommittedThrough: upTo}, nil
+}
+
+// A chunk has the batches of what the filter lets through, with the records and spans of their events.
+func TestChunksKeepRecordsAndSpans(t *testing.T) {
+	t.Parallel()
+	c := testCursors(t, logOf())
+	f, err := filter.New(settings.Delivery{Events: settings.EventFilter{Exclude: []string{"noise"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := testReader(false)
+	r.firstHistorical = &journal.Position{Seq: 4}
+	b := &reader.Batch{Begin: journal.Position{Seq: 4}, End: journal.Position{Seq: 8, Index: 1}, Origins: []reader.Origin{{Seq: 5}, {Seq: 7}}}
+	for i, name := range []string{"noise", "a", "b", "noise", "c", "noise"} {
+		b.Events = append(b.Events, sdk.Event{UUID: "0190a5a2-7b3c-7000-8000-000000000001", ProjectID: 1, Name: name, DistinctID: "u", Properties: []byte("{}")})
+		b.Ends = append(b.Ends, journal.Position{Seq: 4 + uint64(i), Index: 1})
+	}
+	c.cfg.MaxEvents = 2
+	got := c.newChunk(r, b, f, nil)
+	if got.begin != b.Begin || got.end != b.End || got.filtered != 3 || got.firstHistorical.Seq != 4 || r.firstHistorical != nil || len(got.batches) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	for i, want := range [][]uint64{{6, 7}, {9}} {
+		if s := got.batches[i]; !slices.Equal(s.seqs, want) || len(s.events) != len(want) || len(s.origins) != 2 {
+			t.Errorf("batch %d has the records %v and %d spans, want %v", i, s.seqs, len(s.origins), want)
+		}
+	}
+	if c.stats.Status("test").Filtered != 3 {
+		t.Errorf("%d events are counted as filtered", c.stats.Status("test").Filtered)
 	}
 }
