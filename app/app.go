@@ -148,8 +148,8 @@ type Server struct {
 // started, and only Stop stops it.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opts.useLog(cfg)
-	// Making the modules has no bound of its own: it may include a wait for the migration of
-	// the database, which takes as long as it needs.
+	// The modules are created without a time limit: they may have to wait for the migration
+	// of the database, which takes as long as it needs.
 	making, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	listen := listenGuard(context.AfterFunc(ctx, cancel))

@@ -41,7 +41,7 @@ func BenchmarkCapture(b *testing.B) {
 	})
 	b.Run("single/no-journal/traced=1%", func(b *testing.B) {
 		s := captureServer(b, nowhere{})
-		s.Trace(tracing.NewWith(tracing.Config{Sample: 0.01}, "test", &spanKeeper{}, nil))
+		s.Trace(tracing.New(tracing.Config{Sample: 0.01}, "test", &spanKeeper{}, nil))
 		h, err := s.Handler()
 		if err != nil {
 			b.Fatal(err)

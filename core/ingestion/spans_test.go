@@ -51,7 +51,7 @@ func TestBatchesOfSinkLinkTheirRequests(t *testing.T) {
 	acceptTraced(t, j, "d", third)
 	acceptTraced(t, j, "e", tracing.Origin{})
 	keeper := &spanKeeper{}
-	tr := tracing.NewWith(tracing.Config{}, "test", keeper, nil)
+	tr := tracing.New(tracing.Config{}, "test", keeper, nil)
 	s := &fakeSink{name: "one"}
 	s.props.MaxEvents = 5
 	del := newDeliver(t, deliverConfig(), j, d, newSinks(s))

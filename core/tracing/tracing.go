@@ -82,9 +82,9 @@ type Tracing struct {
 // instrumentation is the name of the tracer in spans.
 const instrumentation = "github.com/guidonhq/guidon"
 
-// NewWith returns what records spans and passes them to an exporter: that of package
+// New returns what records spans and passes them to an exporter: that of package
 // otlp, or one of a test. reg may be nil for no metrics.
-func NewWith(cfg Config, version string, out sdktrace.SpanExporter, reg prometheus.Registerer) *Tracing {
+func New(cfg Config, version string, out sdktrace.SpanExporter, reg prometheus.Registerer) *Tracing {
 	t := &Tracing{threshold: thresholdOf(cfg.Sample), clients: rate.NewLimiter(rate.Limit(cfg.ClientTraces), cfg.ClientTraces)}
 	t.provider = sdktrace.NewTracerProvider(
 		sdktrace.WithSpanProcessor(newQueue(out, reg)), sdktrace.WithSampler(sampler{sdktrace.TraceIDRatioBased(cfg.Sample)}),

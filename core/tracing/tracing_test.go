@@ -35,7 +35,7 @@ func (k *kept) Shutdown(context.Context) error { return nil }
 func record(t *testing.T, cfg tracing.Config, fn func(tr *tracing.Tracing)) tracetest.SpanStubs {
 	t.Helper()
 	k := &kept{}
-	tr := tracing.NewWith(cfg, "test", k, nil)
+	tr := tracing.New(cfg, "test", k, nil)
 	fn(tr)
 	tr.Shutdown(t.Context())
 	return k.spans
@@ -171,7 +171,7 @@ func TestBatchWithoutTracedRequestsIsNotRecorded(t *testing.T) {
 func TestOffCostsNothing(t *testing.T) {
 	var off *tracing.Tracing
 	ctx := t.Context()
-	one := tracing.NewWith(tracing.Config{}, "test", &kept{}, nil)
+	one := tracing.New(tracing.Config{}, "test", &kept{}, nil)
 	base := one.Untraced(ctx)
 	for name, fn := range map[string]func(){
 		"off": func() {
@@ -215,7 +215,7 @@ func TestEndpointThatIsAwayNeverBlocks(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
 	endpoint := away{make(chan struct{})}
-	tr := tracing.NewWith(tracing.Config{Sample: 1}, "test", endpoint, reg)
+	tr := tracing.New(tracing.Config{Sample: 1}, "test", endpoint, reg)
 	const spans = 3 * 4096
 	done := make(chan struct{})
 	go func() {

@@ -152,7 +152,7 @@ func ready(dir string) error {
 			}
 		}
 		log, _ := os.ReadFile(filepath.Join(dir, "log")) // not there yet
-		if bytes.Contains(log, []byte("FATAL")) || time.Now().After(deadline) {
+		if bytes.Contains(log, []byte("FATAL")) || bytes.Contains(log, []byte("postgres: could not")) || time.Now().After(deadline) {
 			return fmt.Errorf("postgres does not start: %s", bytes.TrimSpace(log))
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -21,6 +21,10 @@ const keptVersions = 3
 type kept struct {
 	name  string                                    // says everything that the content depends on
 	build func(dir string) (data string, err error) // makes the folder below dir
+
+	// files are some of the folder. A cleaner of old files may have removed them and left
+	// the folder, which is then made again.
+	files []string
 }
 
 // use calls fn with the path of the folder, which nobody removes in the meantime.
@@ -61,7 +65,12 @@ func (k kept) copyTo(who account, data string) error {
 func (k kept) make(who account) (string, error) {
 	path := filepath.Join(os.TempDir(), k.name)
 	if owns(who, path) {
-		return path, nil
+		if k.isComplete(path) {
+			return path, nil
+		}
+		if err := discard(who, path); err != nil {
+			return "", fmt.Errorf("remove the incomplete %s: %w", path, err)
+		}
 	}
 
 	aside, err := newFolder(who, os.TempDir())
@@ -79,6 +88,34 @@ func (k kept) make(who account) (string, error) {
 	return path, nil
 }
 
+func (k kept) isComplete(path string) bool {
+	for _, file := range k.files {
+		if _, err := os.Stat(filepath.Join(path, file)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// discard removes a folder that nobody is copying, or waits for those. It goes in one step,
+// so that nobody copies what is left if this process is killed.
+func discard(who account, path string) error {
+	lock, err := lockDir(path, syscall.LOCK_EX)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process was faster
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	aside, err := newFolder(who, os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer aside.remove()
+	return os.Rename(path, filepath.Join(aside.path, "data"))
+}
+
 // owns reports whether path is a folder that only the account can have made.
 func owns(who account, path string) bool {
 	info, err := os.Lstat(path)
@@ -89,10 +126,13 @@ func owns(who account, path string) bool {
 	return ok && int(stat.Uid) == who.uid
 }
 
+var clusterFiles = []string{"PG_VERSION", filepath.Join("global", "pg_control")}
+
 // initialised is a cluster as initdb makes it, with the settings of a new installation.
 func initialised(who account, bin, version string) kept {
 	return kept{
-		name: fmt.Sprintf("guidon-initdb-%s-%d", version, who.uid),
+		name:  fmt.Sprintf("guidon-initdb-%s-%d", version, who.uid),
+		files: clusterFiles,
 		build: func(dir string) (string, error) {
 			data, err := initdb(who, bin, dir)
 			if err != nil {
@@ -109,7 +149,8 @@ func migratedCluster(who account, bin, version, schema string) kept {
 		return fmt.Sprintf("guidon-migrated-postgres-%s-%d-%s", version, who.uid, schema)
 	}
 	return kept{
-		name: name(version, schema),
+		name:  name(version, schema),
+		files: clusterFiles,
 		build: func(dir string) (string, error) {
 			sweepKept(who, name("*", "*"))
 
@@ -135,7 +176,8 @@ func migratedCluster(who account, bin, version, schema string) kept {
 func migratedSQLite(who account, schema string) kept {
 	name := func(schema string) string { return fmt.Sprintf("guidon-migrated-sqlite-%d-%s", who.uid, schema) }
 	return kept{
-		name: name(schema),
+		name:  name(schema),
+		files: []string{sqliteFile},
 		build: func(dir string) (string, error) {
 			sweepKept(who, name("*"))
 			data := filepath.Join(dir, "data")

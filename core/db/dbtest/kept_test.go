@@ -102,6 +102,29 @@ func TestSweptFolderIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A folder that lost files, to a cleaner of old ones for example, is made again.
+func TestIncompleteFolderIsMadeAgain(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	who, builds := self(), 0
+	k := kept{name: "kept", files: []string{"file"}, build: func(dir string) (string, error) {
+		builds++
+		data := filepath.Join(dir, "data")
+		if err := os.Mkdir(data, 0o700); err != nil {
+			return "", err
+		}
+		return data, os.WriteFile(filepath.Join(data, "file"), nil, 0o600)
+	}}
+	lose := func(path string) error { return os.Remove(filepath.Join(path, "file")) }
+	for range 3 {
+		if err := k.use(who, lose); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if builds != 3 {
+		t.Errorf("made %d times", builds)
+	}
+}
+
 // Folders without a process are removed, those of running ones and young ones stay.
 func TestSweepRemovesLitter(t *testing.T) {
 	t.Parallel()

@@ -177,7 +177,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 // connect waits until a broker answers. Where none does, the error names the last cause: an
 // attempt that only ran out of time does not hide it.
 func (l *Log) connect(ctx context.Context) error {
-	var cause error
+	var cause, last error
 	logged := map[string]bool{}
 	for {
 		err := l.direct.Ping(ctx)
@@ -188,6 +188,7 @@ func (l *Log) connect(ctx context.Context) error {
 			return l.connectError(err)
 		}
 
+		last = err
 		if cause == nil || !ranOutOfTime(err) {
 			cause = err
 		}
@@ -198,6 +199,9 @@ func (l *Log) connect(ctx context.Context) error {
 
 		select {
 		case <-ctx.Done():
+			if ranOutOfTime(last) && !ranOutOfTime(cause) {
+				return fmt.Errorf("%w; since then no broker answers", l.connectError(cause))
+			}
 			return l.connectError(cause)
 		case <-time.After(250 * time.Millisecond):
 		}

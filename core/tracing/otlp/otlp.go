@@ -27,7 +27,7 @@ func New(cfg tracing.Config, version string, log *zap.Logger, reg prometheus.Reg
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	otel.SetErrorHandler(logFailures(log.Named("traces")))
-	return tracing.NewWith(cfg, version, out, reg), nil
+	return tracing.New(cfg, version, out, reg), nil
 }
 
 // maxLogged bounds a logged error in bytes: it has the answer of the endpoint.
