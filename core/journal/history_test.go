@@ -247,10 +247,9 @@ func (h *history) commit(name string) {
 	r := h.readers[name]
 	p := journal.Position{Seq: uint64(h.rnd.IntN(int(h.last) + 2)), Index: uint32(h.rnd.IntN(3))}
 	want := ""
-	switch {
-	case r == nil:
+	if r == nil {
 		want = "reader_not_found"
-	default:
+	} else {
 		if h.rnd.IntN(3) == 0 { // around the oldest record, where retention decides
 			p.Seq = h.first() + uint64(h.rnd.IntN(3)) - 1
 		}

@@ -40,6 +40,7 @@ type options struct {
 	only    string
 	exclude string
 	verbose bool
+	least   float64
 	runner  runner
 }
 
@@ -50,6 +51,7 @@ func main() {
 	flag.StringVar(&o.also, "also", "", "packages whose tests count too, separated by commas")
 	flag.StringVar(&o.only, "only", "", "regular expression: only mutants whose place or text matches (as in update.go:64)")
 	flag.StringVar(&o.exclude, "exclude", "", "regular expression: no mutants whose place or text matches")
+	flag.Float64Var(&o.least, "least", 0, "fail if the tests of a package kill less than this share of its mutants, in percent")
 	flag.BoolVar(&o.verbose, "v", false, "print each mutant as it is tried")
 	flag.IntVar(&o.runner.jobs, "jobs", 2, "processes at a time")
 	flag.Float64Var(&o.runner.factor, "factor", 5, "time limit of a mutant, as a multiple of the time without it")
@@ -84,6 +86,12 @@ func run(w io.Writer, o options, packages []string) error {
 		scores = append(scores, s)
 	}
 	printTable(w, scores)
+
+	for _, s := range scores {
+		if share := s.killedShare(); share < o.least {
+			return fmt.Errorf("the tests of %s kill %.0f %% of its mutants, less than %.0f %%", s.path, share, o.least)
+		}
+	}
 	return nil
 }
 
@@ -102,6 +110,20 @@ type score struct {
 	equivalent int
 	reached    int
 	outcomes   []outcome
+}
+
+// killedShare is the share of the mutants that were tried and killed, in percent.
+func (s *score) killedShare() float64 {
+	if len(s.outcomes) == 0 {
+		return 0
+	}
+	killed := 0
+	for _, o := range s.outcomes {
+		if o.killedBy != nil {
+			killed++
+		}
+	}
+	return 100 * float64(killed) / float64(len(s.outcomes))
 }
 
 // measure tries a sample of the package's mutants.

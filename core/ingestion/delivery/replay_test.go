@@ -129,7 +129,7 @@ func TestReplaysThatAreNotSent(t *testing.T) {
 	log := steadyLog()
 	s := startService(t, dbtest.SQLite(t), log, sink)
 	ev := sdk.Event{UUID: "0190a5a2-7b3c-7000-8000-000000000001", ProjectID: 1, Name: "again", DistinctID: "u", Properties: []byte("{}")}
-	if err := s.Replay(t.Context(), "other", ev, 1, 1); err != ErrNoSink {
+	if err := s.Replay(t.Context(), "other", ev, 1, 1); !errors.Is(err, ErrNoSink) {
 		t.Errorf("a sink that is not configured: %v", err)
 	}
 
@@ -148,13 +148,13 @@ func TestReplaysThatAreNotSent(t *testing.T) {
 	eventually(t, "the replay waits for the batch", func() bool {
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		return s.Replay(short, "test", ev, 1, 1) == ErrSinkBusy
+		return errors.Is(s.Replay(short, "test", ev, 1, 1), ErrSinkBusy)
 	})
 	must(t, s.Stop(context.Background()))
-	if err := <-refused; err != ErrSinkBusy {
+	if err := <-refused; !errors.Is(err, ErrSinkBusy) {
 		t.Errorf("a delivery that stops: %v", err)
 	}
-	if err := s.Replay(t.Context(), "test", ev, 1, 1); err != ErrSinkBusy {
+	if err := s.Replay(t.Context(), "test", ev, 1, 1); !errors.Is(err, ErrSinkBusy) {
 		t.Errorf("a delivery that has stopped: %v", err)
 	}
 }
