@@ -129,9 +129,9 @@ func TestLedgerRecallsWhatAReplacedFileHeld(t *testing.T) {
 			t.Errorf("%d to %d: %d bytes, %q, %d blocks; want %d, %q, %d", c.first, c.last, d.Bytes, d.Raw, len(d.Saved), c.bytes, c.raw, c.saved)
 		}
 		switch recalled := c.raw != ""; {
-		case recalled && (d.Cause != cause || d.At.IsZero()):
+		case recalled && (!errors.Is(d.Cause, cause) || d.At.IsZero()):
 			t.Errorf("%d to %d: cause %v at %s, want that of the replaced file", c.first, c.last, d.Cause, d.At)
-		case !recalled && (d.Cause != format.ErrMissing || !d.At.IsZero()):
+		case !recalled && (!errors.Is(d.Cause, format.ErrMissing) || !d.At.IsZero()):
 			t.Errorf("%d to %d: cause %v at %s, want its own", c.first, c.last, d.Cause, d.At)
 		}
 		if c.first == 4 && c.last == 9 && !d.At.Equal(at) {
@@ -293,7 +293,7 @@ func TestTrimDue(t *testing.T) {
 			}
 		}
 		succeed(j.Close(ctx))
-		if err := j.enter(); err != errClosing {
+		if err := j.enter(); !errors.Is(err, errClosing) {
 			t.Errorf("a closed journal: %v", err)
 		}
 	}
@@ -391,7 +391,7 @@ func TestQueueCountsWhatWaits(t *testing.T) {
 			}
 		}
 		q.close()
-		if err := q.enqueue(&request{}); err != errClosing {
+		if err := q.enqueue(&request{}); !errors.Is(err, errClosing) {
 			t.Fatalf("a closed queue: %v", err)
 		}
 		for len(model) > 0 {
