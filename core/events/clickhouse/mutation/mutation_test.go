@@ -11,16 +11,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
-// fakeServer has a table of mutations. onStart runs when one was added.
+// fakeServer has a table of mutations. onStart runs when one was added, onList when they
+// are read, with how many there are.
 type fakeServer struct {
 	mu        sync.Mutex
 	mutations []*fakeMutation
 	onStart   func(m *fakeMutation)
+	onList    func(mutations int)
 	old       bool // without the column latest_fail_reason
 }
 
@@ -50,6 +51,9 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(appendString(nil, "latest_fail_reason"))
 		}
 	case strings.Contains(statement, "FROM system.mutations") && strings.Contains(statement, "latest_fail_reason") != f.old:
+		if f.onList != nil {
+			f.onList(len(f.mutations))
+		}
 		_, rest, _ := strings.Cut(statement, "position(command, '")
 		tag, _, _ := strings.Cut(rest, "'")
 		for i, m := range f.mutations {
@@ -104,26 +108,39 @@ func TestEachDeletionIsAMutation(t *testing.T) {
 	}
 }
 
+// expiring is a context that has passed its deadline when it is cancelled.
+type expiring struct{ context.Context }
+
+func (e expiring) Err() error {
+	if e.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 func TestUnfinishedMutationIsAdopted(t *testing.T) {
 	t.Parallel()
-	f := &fakeServer{}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if err := newDeleter(t, f).Delete(ctx, "k", "x = 1"); !errors.Is(err, ErrUnfinished) {
+	ctx, expire := context.WithCancel(t.Context())
+	f := &fakeServer{onList: func(mutations int) {
+		if mutations > 0 {
+			expire() // the deleter waits for its mutation
+		}
+	}}
+	if err := newDeleter(t, f).Delete(expiring{ctx}, "k", "x = 1"); !errors.Is(err, ErrUnfinished) {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- newDeleter(t, f).Delete(t.Context(), "k", "x = 1") }() // another process
-	select {
-	case err := <-done:
-		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
+
+	// Another process reads the mutations before it would start one, and then while it waits.
+	reads := 0
 	f.mu.Lock()
-	f.mutations[0].done = true
+	f.onList = func(int) {
+		if reads++; reads == 3 {
+			f.mutations[0].done = true
+		}
+	}
 	f.mu.Unlock()
-	if err := <-done; err != nil || len(f.mutations) != 1 {
-		t.Errorf("%d mutations: %v", len(f.mutations), err)
+	if err := newDeleter(t, f).Delete(t.Context(), "k", "x = 1"); err != nil || len(f.mutations) != 1 || reads != 3 {
+		t.Errorf("%d mutations, read %d times: %v", len(f.mutations), reads, err)
 	}
 }
 
