@@ -78,6 +78,8 @@ func startWith(t *testing.T, instances string, environment ...string) *server {
 	}
 	cmd := exec.Command(binary(t), "serve", "--config", config)
 	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+s.data)
+	// A busy machine can take longer than the default to read a person: the flags would be left out.
+	cmd.Env = append(cmd.Env, "GUIDON_FLAGS_LOOKUP_TIMEOUT=10s")
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
