@@ -57,8 +57,9 @@ func inBrowser(t *testing.T, s *server, story string, fields map[string]any) con
 	return got
 }
 
-// onDatabases runs a test on SQLite and on Postgres, beside others. The environment of its
-// server gets the variables of database.
+// onDatabases runs a test on SQLite and, in the long form, on Postgres, beside others: the
+// stories of app hold the answers that pages read against both. The environment of the
+// test's server gets the variables of database.
 func onDatabases(t *testing.T, test func(t *testing.T, database []string)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -66,6 +67,7 @@ func onDatabases(t *testing.T, test func(t *testing.T, database []string)) {
 		test(t, nil)
 	})
 	t.Run("postgres", func(t *testing.T) {
+		longTest(t)
 		t.Parallel()
 		test(t, []string{databaseVariable + dbtest.PostgresURL(t)})
 	})

@@ -225,6 +225,12 @@ func newRust(t *testing.T, kind, name string) string {
 func TestRustPlugins(t *testing.T) {
 	t.Parallel()
 	t.Run("sink", func(t *testing.T) { delivered(t, newRust(t, "sink", "lines")) })
-	t.Run("notifier", func(t *testing.T) { newRust(t, "notifier", "chat") })
-	t.Run("matcher", func(t *testing.T) { newRust(t, "matcher", "begins") })
+	t.Run("notifier", func(t *testing.T) {
+		longTest(t)
+		newRust(t, "notifier", "chat")
+	})
+	t.Run("matcher", func(t *testing.T) {
+		longTest(t)
+		newRust(t, "matcher", "begins")
+	})
 }
