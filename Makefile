@@ -91,7 +91,7 @@ bare: ## Run make run and make test on a Debian with nothing but git, make, CA c
 # at four times the processor time of a test, to find races that are not in our code. No
 # other package may be left out: the linker would take its copies of generic functions of
 # sync for all, and without them the detector reports races that do not exist.
-RACE_FLAGS := -race -gcflags=modernc.org/sqlite/lib=-race=false
+export RACE_FLAGS := -race -gcflags=modernc.org/sqlite/lib=-race=false
 
 .PHONY: race
 race: postgres compiler ## Run the tests of packages with concurrency with the race detector, each on one database (needs a C compiler)

@@ -15,13 +15,13 @@ import (
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
-// fakeServer has a table of mutations. onStart runs when one was added, onList when they
-// are read, with how many there are.
+// fakeServer has a table of mutations. onStart runs when one was added, onList before
+// they are read.
 type fakeServer struct {
 	mu        sync.Mutex
 	mutations []*fakeMutation
 	onStart   func(m *fakeMutation)
-	onList    func(mutations int)
+	onList    func()
 	old       bool // without the column latest_fail_reason
 }
 
@@ -52,7 +52,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case strings.Contains(statement, "FROM system.mutations") && strings.Contains(statement, "latest_fail_reason") != f.old:
 		if f.onList != nil {
-			f.onList(len(f.mutations))
+			f.onList()
 		}
 		_, rest, _ := strings.Cut(statement, "position(command, '")
 		tag, _, _ := strings.Cut(rest, "'")
@@ -121,11 +121,12 @@ func (e expiring) Err() error {
 func TestUnfinishedMutationIsAdopted(t *testing.T) {
 	t.Parallel()
 	ctx, expire := context.WithCancel(t.Context())
-	f := &fakeServer{onList: func(mutations int) {
-		if mutations > 0 {
+	f := &fakeServer{}
+	f.onList = func() {
+		if len(f.mutations) > 0 {
 			expire() // the deleter waits for its mutation
 		}
-	}}
+	}
 	if err := newDeleter(t, f).Delete(expiring{ctx}, "k", "x = 1"); !errors.Is(err, ErrUnfinished) {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestUnfinishedMutationIsAdopted(t *testing.T) {
 	// Another process reads the mutations before it would start one, and then while it waits.
 	reads := 0
 	f.mu.Lock()
-	f.onList = func(int) {
+	f.onList = func() {
 		if reads++; reads == 3 {
 			f.mutations[0].done = true
 		}
